@@ -1,0 +1,11 @@
+//! Problems with their place and a way out; exit codes.
+//!
+//! Every module turns its own errors into [`Problem`]s; [`render`] is the one renderer. A message is a lower-case
+//! fragment without a full stop, with literals in backticks; a hint names the key or flag that helps.
+
+pub mod exit;
+mod names;
+mod problem;
+
+pub use names::nearest;
+pub use problem::{Location, Problem, Problems, Severity, render};

@@ -1,0 +1,33 @@
+//! The nearest right name for a wrong one.
+
+/// The candidate that is most like `wrong`, if any is near enough to be meant.
+///
+/// Near enough is a Jaro-Winkler likeness of 0.8, or the same letters but for case, `-`, `_` and blanks.
+pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = fold(wrong);
+    let mut best: Option<(f64, &str)> = None;
+    for candidate in candidates {
+        let likeness = if fold(candidate) == folded { 1.0 } else { strsim::jaro_winkler(wrong, candidate) };
+        if likeness >= 0.8 && best.is_none_or(|(b, _)| likeness > b) {
+            best = Some((likeness, candidate));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+fn fold(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_typo_finds_its_name_and_nonsense_finds_none() {
+        let keys = ["depends_on", "command", "cwd"];
+        assert_eq!(nearest("dependson", keys), Some("depends_on"));
+        assert_eq!(nearest("comand", keys), Some("command"));
+        assert_eq!(nearest("zzz", keys), None);
+    }
+}

@@ -1,0 +1,1 @@
+//! Readiness probes: HTTP, TCP, exec, gRPC.

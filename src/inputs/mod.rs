@@ -1,0 +1,1 @@
+//! Finds, orders and reads job and site files.

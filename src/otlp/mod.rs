@@ -1,0 +1,1 @@
+//! OTLP: the wire form, views on it, JSON in and out.

@@ -1,0 +1,1 @@
+//! The plan: every noun of the program, as complete and printable data.

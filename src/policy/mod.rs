@@ -1,0 +1,1 @@
+//! The Lua VM, its sandbox, typed hooks: from inputs to a draft.

@@ -1,0 +1,1 @@
+//! One child process: group, stdio, signals, and the one reaper.

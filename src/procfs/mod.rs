@@ -1,0 +1,1 @@
+//! Reads of /proc: process trees, memory, identities, owners of listeners.

@@ -1,0 +1,1 @@
+//! What people see: lines, the live view, the final table, JSON.

@@ -1,0 +1,1 @@
+//! Starts, watches, samples and stops what the plan says.

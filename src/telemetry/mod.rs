@@ -1,0 +1,1 @@
+//! gymrun's own telemetry: events and samples as OTLP.

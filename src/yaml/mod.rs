@@ -1,0 +1,1 @@
+//! Reads people's YAML with source text and lines; writes YAML deterministically.
