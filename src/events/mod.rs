@@ -1,1 +1,10 @@
 //! What happened, as data with a time: the only way out of the supervisor.
+//!
+//! `events.jsonl` has one line for each [`Event`]; the terminal, `result.json` and gymrun's own telemetry are readers of
+//! the same stream. Nothing in an event is secret: argv cannot hold one, and environments are not part of it.
+
+mod event;
+mod samples;
+
+pub use event::{Event, EventKind, ExitStatus, OutcomeClass, Sink, StopReason};
+pub use samples::{Delivery, HostMemory, Sample, SignalDelivery, TreeSample};

@@ -1,1 +1,17 @@
 //! The plan: every noun of the program, as complete and printable data.
+//!
+//! Nothing right of a [`Plan`] knows Lua; nothing left of it starts a process, binds a port or writes a file. A value in it
+//! is [`Text`] with [`Reference`]s for what only the launch knows (chosen ports, secrets, inherited variables).
+
+mod job;
+mod process;
+mod text;
+
+pub use job::{
+    CollectorPlan, MemoryPlan, MemoryScope, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source, TelemetryPlan,
+};
+pub use process::{
+    COLLECTOR, DRIVER, Kind, LogMode, OnExit, PortChoice, Probe, ProbeKind, Readiness, Stdin, StopPolicy, StopSignal,
+    Unit, Variable, VariableValue,
+};
+pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};

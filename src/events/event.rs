@@ -1,0 +1,333 @@
+//! The events themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::samples::{Delivery, Sample};
+use crate::plan::Kind;
+
+/// How a process ended: exactly one of the two is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ExitStatus {
+    /// The exit code, if it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+}
+
+impl ExitStatus {
+    /// As a shell gives it: the code, or 128+N.
+    #[must_use]
+    pub fn shell_code(&self) -> i32 {
+        match (self.code, self.signal) {
+            (Some(code), _) => code,
+            (None, Some(signal)) => crate::diag::exit::by_signal(signal),
+            (None, None) => crate::diag::exit::FAILED,
+        }
+    }
+
+    /// Whether it exited with 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl std::fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exited {code}"),
+            (None, Some(signal)) => write!(f, "signal {signal} ({})", signal_name(signal)),
+            (None, None) => f.write_str("ended in an unknown way"),
+        }
+    }
+}
+
+fn signal_name(number: i32) -> &'static str {
+    nix::sys::signal::Signal::try_from(number).map_or("unknown", nix::sys::signal::Signal::as_str)
+}
+
+/// Why the job is being stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum StopReason {
+    /// The driver ended of itself.
+    DriverEnded,
+    /// `time_limit_seconds` is over.
+    TimeLimit,
+    /// gymrun got SIGINT, SIGTERM or SIGHUP.
+    Signal {
+        /// Its number.
+        number: i32,
+    },
+    /// A process ended that should not have.
+    ProcessDied {
+        /// The unit.
+        process: String,
+    },
+    /// A process did not get ready, or could not be started.
+    StartFailed {
+        /// The unit.
+        process: String,
+    },
+}
+
+/// The class of a job's end, as `result.json` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeClass {
+    /// The driver exited 0 (or there was none and all went well).
+    Ok,
+    /// The driver exited with another code, or was ended by a signal that was not gymrun's.
+    DriverFailed,
+    /// The driver's program does not exist or cannot be run.
+    DriverNotStarted,
+    /// The time limit.
+    TimeLimit,
+    /// The collector, a service or a server could not start or did not get ready.
+    StartFailed,
+    /// A process died in mid-run.
+    ProcessDied,
+    /// gymrun was told to stop.
+    ToldToStop,
+    /// `otel.required` and telemetry was not delivered in full.
+    TelemetryUndelivered,
+    /// gymrun itself failed (job directory, ports).
+    GymrunFailed,
+}
+
+/// What happened. `process` is always a unit's name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// The job directory is there and locked; nothing runs yet.
+    JobStarted {
+        /// The job's name.
+        name: String,
+        /// The job id.
+        job_id: String,
+        /// Absolute.
+        job_dir: String,
+        /// gymrun's own pid.
+        pid: u32,
+        /// W3C `traceparent` of the job's trace.
+        traceparent: String,
+    },
+    /// All ports are chosen and reserved.
+    PortsChosen {
+        /// `process` or `process.key` -> port.
+        ports: IndexMap<String, u16>,
+    },
+    /// A process was spawned.
+    ProcessStarted {
+        /// The unit.
+        process: String,
+        /// What it is to the job.
+        kind: Kind,
+        /// Its pid, which is also its process group.
+        pid: u32,
+    },
+    /// The first bad answer of a wait: said once for each wait.
+    ProcessWaiting {
+        /// The unit.
+        process: String,
+        /// What its probe answered.
+        answer: String,
+    },
+    /// A process is ready.
+    ProcessReady {
+        /// The unit.
+        process: String,
+        /// Since its spawn.
+        after_seconds: f64,
+    },
+    /// A process did not get ready in time.
+    ProcessNotReady {
+        /// The unit.
+        process: String,
+        /// Its limit.
+        after_seconds: f64,
+        /// What its probe answered last.
+        answer: String,
+        /// The end of its log.
+        last_lines: Vec<String>,
+    },
+    /// A process could not be spawned.
+    SpawnFailed {
+        /// The unit.
+        process: String,
+        /// What is wrong and with which path.
+        message: String,
+        /// 126 (not executable), 127 (not found) or 125.
+        code: i32,
+    },
+    /// A process ended.
+    ProcessExited {
+        /// The unit.
+        process: String,
+        /// Its pid.
+        pid: u32,
+        /// How.
+        #[serde(flatten)]
+        status: ExitStatus,
+        /// Whether gymrun stopped it, or it was due to end (the driver, a task).
+        expected: bool,
+        /// Whether it had been ready.
+        was_ready: bool,
+        /// Since its spawn.
+        after_seconds: f64,
+        /// The end of its log; empty if `expected`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        last_lines: Vec<String>,
+    },
+    /// A process was never started since one that it depends on failed.
+    ProcessSkipped {
+        /// The unit.
+        process: String,
+        /// The one that failed.
+        because: String,
+    },
+    /// Every service and server is ready.
+    AllReady {
+        /// Since the job's start.
+        after_seconds: f64,
+    },
+    /// One tick of the sampler.
+    MemorySampled(Box<Sample>),
+    /// The ordered stop begins.
+    Stopping(StopReason),
+    /// The last scrape is over.
+    LastScrape {
+        /// Forced through the admin call (ours), or waited for (otelcol).
+        forced: bool,
+        /// How long it took.
+        seconds: f64,
+        /// Why it failed, if it did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// A process got its stop signal.
+    ProcessStopping {
+        /// The unit.
+        process: String,
+        /// `SIGTERM` and the like.
+        signal: String,
+    },
+    /// SIGKILL went to what was left of a process's tree after its grace.
+    ProcessKilled {
+        /// The unit.
+        process: String,
+        /// How many processes got it.
+        processes: u32,
+    },
+    /// A process and its whole tree are gone.
+    ProcessGone {
+        /// The unit.
+        process: String,
+    },
+    /// What the collector delivered.
+    Delivered(Box<Delivery>),
+    /// Something that the author should know; the job goes on.
+    Warning {
+        /// The unit it is about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        process: Option<String>,
+        /// A lower-case fragment.
+        message: String,
+        /// The way out.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+    /// The job is over and nothing of it is left.
+    JobEnded {
+        /// gymrun's exit code.
+        code: i32,
+        /// What it means.
+        class: OutcomeClass,
+        /// One sentence.
+        message: String,
+    },
+}
+
+/// One event with its time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Wall clock, for people: nanoseconds since the epoch, printed as RFC 3339 in UTC.
+    #[serde(serialize_with = "rfc3339")]
+    pub time: i64,
+    /// Monotonic, since gymrun started: what decides.
+    #[serde(rename = "elapsed_seconds", serialize_with = "seconds")]
+    pub elapsed: Duration,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn rfc3339<S: serde::Serializer>(time: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    let stamp = jiff::Timestamp::from_nanosecond(i128::from(*time)).unwrap_or_default();
+    serializer.collect_str(&format_args!("{stamp:.6}"))
+}
+
+fn seconds<S: serde::Serializer>(elapsed: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((elapsed.as_secs_f64() * 1e6).round() / 1e6)
+}
+
+/// Where events go. Cheap to clone; readers must not block.
+#[derive(Clone)]
+pub struct Sink {
+    started: std::time::Instant,
+    send: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+impl Sink {
+    /// A sink that hands each event to `send`, which must return at once.
+    pub fn new(send: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        Self { started: std::time::Instant::now(), send: Arc::new(send) }
+    }
+
+    /// Says what happened, now.
+    pub fn emit(&self, kind: EventKind) {
+        let time = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+        (self.send)(Event { time, elapsed: self.started.elapsed(), kind });
+    }
+
+    /// A warning about a process or the job.
+    pub fn warn(&self, process: Option<&str>, message: impl Into<String>, hint: Option<String>) {
+        self.emit(EventKind::Warning { process: process.map(str::to_owned), message: message.into(), hint });
+    }
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Event, EventKind, ExitStatus, StopReason};
+
+    #[test]
+    fn an_event_is_one_flat_json_object() {
+        let event = Event {
+            time: 1_700_000_000_123_456_789,
+            elapsed: Duration::from_millis(1500),
+            kind: EventKind::Stopping(StopReason::Signal { number: 15 }),
+        };
+        assert_eq!(
+            serde_json::to_string(&event).expect("plain data"),
+            r#"{"time":"2023-11-14T22:13:20.123456Z","elapsed_seconds":1.5,"event":"stopping","reason":"signal","number":15}"#
+        );
+        let status = ExitStatus { code: None, signal: Some(9) };
+        assert_eq!(status.to_string(), "signal 9 (SIGKILL)");
+        assert_eq!(status.shell_code(), 137);
+    }
+}

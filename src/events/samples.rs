@@ -1,0 +1,115 @@
+//! Memory samples and the collector's delivery report.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Kind;
+
+/// Memory of the host, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostMemory {
+    /// Total minus available.
+    pub used: u64,
+    /// `MemAvailable`.
+    pub available: u64,
+    /// `MemTotal`.
+    pub total: u64,
+    /// The greatest `used` since the sampler started.
+    pub peak: u64,
+}
+
+/// The process tree of one unit at one time. Bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TreeSample {
+    /// The unit.
+    pub process: String,
+    /// What it is to the job.
+    pub kind: Kind,
+    /// `nemo.gym.server.type`: the unit's type for servers, `service` or `driver` otherwise.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// The root's pid.
+    pub pid: u32,
+    /// Resident set of the whole tree.
+    pub rss: u64,
+    /// Proportional set of the whole tree; left out when it was not read, or one process could not give it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pss: Option<u64>,
+    /// Processes in the tree (threads count once).
+    pub processes: u32,
+    /// The greatest `rss` since the sampler started.
+    pub peak_rss: u64,
+    /// The greatest `pss` since the sampler started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_pss: Option<u64>,
+}
+
+/// One tick of the sampler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sample {
+    /// The host.
+    pub host: HostMemory,
+    /// Each sampled unit.
+    pub trees: Vec<TreeSample>,
+    /// Gym servers that run now (`gym.servers.active`).
+    pub servers_active: u32,
+}
+
+/// What became of one signal's items (spans, data points, log records).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalDelivery {
+    /// Taken in by receivers.
+    #[serde(default)]
+    pub received: u64,
+    /// Written to files.
+    #[serde(default)]
+    pub written: u64,
+    /// Accepted by the endpoint.
+    #[serde(default)]
+    pub sent: u64,
+    /// Refused by the endpoint, in part or for good.
+    #[serde(default)]
+    pub rejected: u64,
+    /// Given up, by reason.
+    #[serde(default)]
+    pub dropped: IndexMap<String, u64>,
+}
+
+impl SignalDelivery {
+    /// Everything given up, whatever the reason.
+    #[must_use]
+    pub fn dropped_total(&self) -> u64 {
+        self.dropped.values().sum()
+    }
+}
+
+/// What the collector says at its end (`otel/delivery.json`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Spans.
+    #[serde(default)]
+    pub traces: SignalDelivery,
+    /// Data points.
+    #[serde(default)]
+    pub metrics: SignalDelivery,
+    /// Log records.
+    #[serde(default)]
+    pub logs: SignalDelivery,
+    /// The last error of an exporter, without anything secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+impl Delivery {
+    /// The three signals with their names.
+    #[must_use]
+    pub fn signals(&self) -> [(&'static str, &SignalDelivery); 3] {
+        [("traces", &self.traces), ("metrics", &self.metrics), ("logs", &self.logs)]
+    }
+
+    /// Items that were rejected or dropped, of all signals.
+    #[must_use]
+    pub fn undelivered(&self) -> u64 {
+        self.signals().iter().map(|(_, s)| s.rejected + s.dropped_total()).sum()
+    }
+}

@@ -1,0 +1,40 @@
+//! The value tree that every layer is read into.
+
+use indexmap::IndexMap;
+
+use crate::diag::Location;
+use crate::plan::Text;
+
+/// A value and where its author wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: NodeValue,
+    /// YAML: the line of the key (or list item); Lua: the nearest enclosing constructor call.
+    pub location: Location,
+}
+
+/// What a job or site file can say. Which kinds a key takes is the schema's business, not the reader's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeValue {
+    /// `gym.unset`, `!unset`: takes away what the layers below said.
+    Unset,
+    /// YAML's `~` or empty.
+    Null,
+    /// `true` or `false` of Lua; `false` also switches a thing off. `!off` of YAML is `Bool(false)`.
+    Bool(bool),
+    /// A Lua integer.
+    Int(i64),
+    /// A Lua float.
+    Float(f64),
+    /// A plain scalar of YAML or of `--set`: source text, which the schema reads as what the key asks for.
+    Plain(String),
+    /// Text: a Lua string, a quoted YAML scalar, or anything with references in it.
+    Text(Text),
+    /// A list.
+    List(Vec<Node>),
+    /// A mapping, in the author's order.
+    Map(IndexMap<String, Node>),
+    /// A Lua function: a hook of a fragment, by its place in the VM's registry.
+    Function(usize),
+}
