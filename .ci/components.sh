@@ -34,14 +34,14 @@ quietly() {
 # A file is named last, when all that precedes it has succeeded, so an interrupted installation is simply made again.
 install_otelcol() {
   local directory
-  directory=$CACHE/otelcol-$OTELCOL_VERSION-$(fingerprint "$CI/otelcol/manifest.yaml")
+  directory=$CACHE/otelcol-$OTELCOL_VERSION-$(fingerprint "$CI_DIRECTORY/otelcol/manifest.yaml")
   export GYMRUN_TEST_OTELCOL=$directory/otelcol
   [[ -x $GYMRUN_TEST_OTELCOL ]] && return
   say "otelcol $OTELCOL_VERSION: building (about 4 minutes)"
   command -v go >/dev/null || die "otelcol needs a Go toolchain (1.25 or newer) to be built"
   local work
   work=$(mktemp -d)
-  cp "$CI/otelcol/manifest.yaml" "$work/manifest.yaml"
+  cp "$CI_DIRECTORY/otelcol/manifest.yaml" "$work/manifest.yaml"
   (cd "$work" && quietly go run "go.opentelemetry.io/collector/cmd/builder@v$OTELCOL_VERSION" --config manifest.yaml)
   mkdir -p "$directory"
   mv "$work/out/otelcol" "$directory/otelcol.new"
@@ -63,7 +63,7 @@ find_python_3_13() {
 
 install_nemo_gym() {
   local directory python
-  directory=$CACHE/nemo-gym-$NEMO_GYM_VERSION-$(fingerprint "$CI/nemo-gym/constraints.txt")
+  directory=$CACHE/nemo-gym-$NEMO_GYM_VERSION-$(fingerprint "$CI_DIRECTORY/nemo-gym/constraints.txt")
   export GYMRUN_TEST_GYM_VENV=$directory
   [[ -e $directory/installed ]] && return
   say "nemo-gym $NEMO_GYM_VERSION: installing (1.4 GB, about 2 minutes)"
@@ -72,7 +72,7 @@ install_nemo_gym() {
   mkdir -p "$CACHE"
   quietly "$python" -m venv "$directory"
   # The metadata asks for a newer patch release of 3.13 than the code needs.
-  quietly "$directory/bin/python" -m pip install --no-input --ignore-requires-python --constraint "$CI/nemo-gym/constraints.txt" \
+  quietly "$directory/bin/python" -m pip install --no-input --ignore-requires-python --constraint "$CI_DIRECTORY/nemo-gym/constraints.txt" \
     "nemo-gym[telemetry]==$NEMO_GYM_VERSION"
   touch "$directory/installed"
 }
