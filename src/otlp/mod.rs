@@ -1,1 +1,19 @@
 //! OTLP: the wire form, views on it, JSON in and out.
+//!
+//! The wire form is the one form of spans, points and log records: it is validated when it comes in
+//! ([`Payload::decode`]), passed on as shared slices, and read by views where someone looks inside.
+//! Only resources, metric names and schema URLs are decoded, since those are what pipelines change.
+
+mod payload;
+mod records;
+mod resource;
+mod schema;
+mod validate;
+mod value;
+pub mod wire;
+
+pub use payload::{Payload, ResourceItems, ScopeItems, Signal, encode_scope};
+pub use records::{Items, Metric, Records};
+pub use resource::Resource;
+pub use validate::DecodeError;
+pub use value::{AnyValue, KeyValue, Text};

@@ -1,0 +1,344 @@
+//! One request or batch as the collector carries it: resources and metric names decoded, items as
+//! shared slices of the received wire form, validated once when they come in.
+//!
+//! The three signals have the same shape on the wire: a request is a list (1) of a resource (1) with a
+//! list (2) of scopes and a schema URL (3); a scope is a scope (1) with a list (2) of items and a
+//! schema URL (3). So they are one type here.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::records::{Items, Metric, Records};
+use super::resource::Resource;
+use super::schema::{self, Message};
+use super::validate::{DecodeError, validate};
+use super::value::{KeyValue, Text, slice};
+use super::wire::{Reader, Value, Writer, varint_size};
+
+/// What a payload is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Signal {
+    /// Spans.
+    Traces,
+    /// Data points.
+    Metrics,
+    /// Log records.
+    Logs,
+}
+
+impl Signal {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Traces, Self::Metrics, Self::Logs];
+
+    /// `traces`, `metrics` or `logs`, as configurations and paths say it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "traces",
+            Self::Metrics => "metrics",
+            Self::Logs => "logs",
+        }
+    }
+
+    /// The type of the items.
+    pub(super) fn item(self) -> &'static Message {
+        match self {
+            Self::Traces => &schema::SPAN,
+            Self::Metrics => &schema::METRIC,
+            Self::Logs => &schema::LOG_RECORD,
+        }
+    }
+
+    /// No items of this signal.
+    pub(super) fn no_items(self) -> Items {
+        match self {
+            Self::Metrics => Items::Metrics(Vec::new()),
+            Self::Traces | Self::Logs => Items::Records(Records::default()),
+        }
+    }
+}
+
+/// One request or batch. Cloning copies the lists and shares what is in them.
+#[derive(Debug, Clone)]
+pub struct Payload {
+    /// What it is made of.
+    pub signal: Signal,
+    /// The resources in the order of the sender.
+    pub resources: Vec<ResourceItems>,
+}
+
+/// A resource and what was recorded about it.
+#[derive(Debug, Clone, Default)]
+pub struct ResourceItems {
+    /// The resource; edit through `Arc::make_mut`.
+    pub resource: Arc<Resource>,
+    /// Where the resource's conventions are described; often empty.
+    pub schema_url: Text,
+    /// The scopes in the order of the sender.
+    pub scopes: Vec<ScopeItems>,
+}
+
+/// A scope and what it recorded.
+#[derive(Debug, Clone)]
+pub struct ScopeItems {
+    /// The InstrumentationScope message in wire form; see [`encode_scope`].
+    pub scope: Bytes,
+    /// Where the items' conventions are described; often empty.
+    pub schema_url: Text,
+    /// The items, of the kind that the payload's signal says.
+    pub items: Items,
+}
+
+/// An InstrumentationScope message.
+#[must_use]
+pub fn encode_scope(name: &str, version: &str, attributes: &[KeyValue]) -> Bytes {
+    let mut writer = Writer::new();
+    for (number, text) in [(1, name), (2, version)] {
+        if !text.is_empty() {
+            writer.bytes_field(number, text.as_bytes());
+        }
+    }
+    for attribute in attributes {
+        writer.message_field(3, |inner| attribute.encode(inner));
+    }
+    writer.into_bytes()
+}
+
+impl Payload {
+    /// An empty payload.
+    #[must_use]
+    pub fn new(signal: Signal) -> Self {
+        Self { signal, resources: Vec::new() }
+    }
+
+    /// Reads and checks an export request in wire form; the payload shares its bytes.
+    pub fn decode(signal: Signal, request: impl Into<Bytes>) -> Result<Self, DecodeError> {
+        let whole = request.into();
+        let mut payload = Self::new(signal);
+        each_field("request", &whole, |number, value, _, _| {
+            if number == 1 {
+                payload.resources.push(decode_resource_items(signal, &whole, message(value, "request", "resources")?)?);
+            }
+            Ok(())
+        })?;
+        Ok(payload)
+    }
+
+    /// The export request in wire form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        for entry in &self.resources {
+            let mut resource = Writer::new();
+            resource.message_field(1, |inner| entry.resource.encode(inner));
+            let scopes: Vec<usize> = entry.scopes.iter().map(ScopeItems::size).collect();
+            let content = scopes.iter().map(|size| 1 + varint_size(*size as u64) + size).sum::<usize>();
+            writer.message_header(1, resource.len() + content + text_size(&entry.schema_url));
+            writer.raw(resource.as_slice());
+            for (scope, size) in entry.scopes.iter().zip(scopes) {
+                writer.message_header(2, size);
+                scope.encode(&mut writer);
+            }
+            encode_text(&mut writer, &entry.schema_url);
+        }
+        writer.into_vec()
+    }
+
+    /// Spans, log records, or data points (not metrics).
+    #[must_use]
+    pub fn item_count(&self) -> usize {
+        self.resources.iter().flat_map(|entry| &entry.scopes).map(|scope| scope.items.count()).sum()
+    }
+
+    /// Takes the first `count` items away and returns them; resources and scopes are repeated where
+    /// the border goes through them. Metrics are divided between their points.
+    #[must_use]
+    pub fn split_front(&mut self, count: usize) -> Self {
+        let mut front = Self::new(self.signal);
+        let mut left = count;
+        while left > 0 && !self.resources.is_empty() {
+            let size: usize = self.resources[0].scopes.iter().map(|scope| scope.items.count()).sum();
+            if size <= left {
+                left -= size;
+                front.resources.push(self.resources.remove(0));
+            } else {
+                front.resources.push(self.resources[0].split_front(left));
+                left = 0;
+            }
+        }
+        front
+    }
+}
+
+impl ResourceItems {
+    fn split_front(&mut self, mut left: usize) -> Self {
+        let (resource, schema_url) = (Arc::clone(&self.resource), self.schema_url.clone());
+        let mut front = Self { resource, schema_url, scopes: Vec::new() };
+        while left > 0 && !self.scopes.is_empty() {
+            let first = &mut self.scopes[0];
+            let size = first.items.count();
+            if size <= left {
+                left -= size;
+                front.scopes.push(self.scopes.remove(0));
+            } else {
+                let (scope, schema_url) = (first.scope.clone(), first.schema_url.clone());
+                front.scopes.push(ScopeItems { scope, schema_url, items: first.items.split_front(left) });
+                left = 0;
+            }
+        }
+        front
+    }
+}
+
+impl ScopeItems {
+    fn size(&self) -> usize {
+        let items = match &self.items {
+            Items::Records(records) => records.size(),
+            Items::Metrics(metrics) => metrics.iter().map(Metric::size).sum(),
+        };
+        1 + varint_size(self.scope.len() as u64) + self.scope.len() + items + text_size(&self.schema_url)
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        writer.bytes_field(1, &self.scope);
+        match &self.items {
+            Items::Records(records) => records.encode(writer),
+            Items::Metrics(metrics) => metrics.iter().for_each(|metric| metric.encode(writer)),
+        }
+        encode_text(writer, &self.schema_url);
+    }
+}
+
+impl Items {
+    /// Spans, log records, or data points.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Records(records) => records.len(),
+            Self::Metrics(metrics) => metrics.iter().map(Metric::data_points).sum(),
+        }
+    }
+
+    fn split_front(&mut self, mut left: usize) -> Self {
+        match self {
+            Self::Records(records) => Self::Records(records.split_front(left)),
+            Self::Metrics(metrics) => {
+                let mut front = Vec::new();
+                while left > 0 && !metrics.is_empty() {
+                    let size = metrics[0].data_points();
+                    if size <= left {
+                        left -= size;
+                        front.push(metrics.remove(0));
+                    } else {
+                        front.push(metrics[0].split_front(left));
+                        left = 0;
+                    }
+                }
+                Self::Metrics(front)
+            }
+        }
+    }
+}
+
+/// The size of a schema URL as field 3; it is left out when empty.
+fn text_size(text: &Text) -> usize {
+    let length = text.as_bytes().len();
+    if length == 0 { 0 } else { 1 + varint_size(length as u64) + length }
+}
+
+fn encode_text(writer: &mut Writer, text: &Text) {
+    if !text.is_empty() {
+        writer.bytes_field(3, text.as_bytes());
+    }
+}
+
+/// Calls `take` with number, value, start and end of each field.
+fn each_field<'a>(
+    name: &str,
+    bytes: &'a [u8],
+    mut take: impl FnMut(u32, Value<'a>, usize, usize) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let (mut reader, mut start) = (Reader::new(bytes), 0);
+    while let Some((number, value)) = reader.read().map_err(|error| DecodeError::wire(name, error))? {
+        take(number, value, start, reader.position())?;
+        start = reader.position();
+    }
+    Ok(())
+}
+
+/// The bytes of a field that must be length-delimited.
+fn message<'a>(value: Value<'a>, message: &str, field: &str) -> Result<&'a [u8], DecodeError> {
+    match value {
+        Value::Bytes(bytes) => Ok(bytes),
+        _ => Err(DecodeError::new(format!("field {field} of {message}: wrong wire type"))),
+    }
+}
+
+fn decode_resource_items(signal: Signal, whole: &Bytes, bytes: &[u8]) -> Result<ResourceItems, DecodeError> {
+    const NAME: &str = "a resource's entry";
+    let mut resource = Resource::default();
+    let mut entry = ResourceItems::default();
+    let mut deprecated = Vec::new();
+    each_field(NAME, bytes, |number, value, _, _| {
+        match number {
+            1 => {
+                let bytes = message(value, NAME, "resource")?;
+                validate(bytes, &schema::RESOURCE, 2)?;
+                resource.merge(whole, bytes);
+            }
+            2 => entry.scopes.push(decode_scope_items(signal, whole, message(value, NAME, "scopes")?)?),
+            3 => entry.schema_url = slice(whole, Value::Bytes(message(value, NAME, "schemaUrl")?)).into(),
+            // The scopes of senders from before 2022: taken where there are no others.
+            1000 => deprecated.push(decode_scope_items(signal, whole, message(value, NAME, "deprecatedScopes")?)?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if entry.scopes.is_empty() {
+        entry.scopes = deprecated;
+    }
+    entry.resource = Arc::new(resource);
+    Ok(entry)
+}
+
+fn decode_scope_items(signal: Signal, whole: &Bytes, bytes: &[u8]) -> Result<ScopeItems, DecodeError> {
+    const NAME: &str = "a scope's entry";
+    let mut entry = ScopeItems { scope: Bytes::new(), schema_url: Text::default(), items: signal.no_items() };
+    let item = signal.item();
+    // Items that stand side by side become one slice.
+    let (mut run, mut count) = (0..0, 0);
+    let close = |items: &mut Items, run: Range<usize>, count| {
+        if let Items::Records(records) = items {
+            records.push_run(slice(whole, Value::Bytes(&bytes[run])), count);
+        }
+    };
+    each_field(NAME, bytes, |number, value, start, end| {
+        match number {
+            1 => {
+                let scope = message(value, NAME, "scope")?;
+                validate(scope, &schema::SCOPE, 3)?;
+                let first = entry.scope.is_empty();
+                entry.scope = if first { slice(whole, value) } else { [&entry.scope, scope].concat().into() };
+            }
+            2 => {
+                let content = message(value, NAME, "items")?;
+                validate(content, item, 3)?;
+                if let Items::Metrics(metrics) = &mut entry.items {
+                    metrics.push(Metric::decode(whole, content));
+                } else if start == run.end && count > 0 {
+                    (run.end, count) = (end, count + 1);
+                } else {
+                    close(&mut entry.items, run.clone(), count);
+                    (run, count) = (start..end, 1);
+                }
+            }
+            3 => entry.schema_url = slice(whole, Value::Bytes(message(value, NAME, "schemaUrl")?)).into(),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    close(&mut entry.items, run, count);
+    Ok(entry)
+}

@@ -1,0 +1,252 @@
+//! The items of a scope: spans and log records as runs of wire form, metrics with their names decoded.
+
+use bytes::Bytes;
+
+use super::value::{Text, slice};
+use super::wire::{Reader, Writer, fields, varint_size};
+
+/// The items of one scope.
+#[derive(Debug, Clone)]
+pub enum Items {
+    /// Spans or log records.
+    Records(Records),
+    /// Metrics.
+    Metrics(Vec<Metric>),
+}
+
+/// Spans or log records of one scope. They stand one after the other as a sender wrote them, each as a
+/// field of number [`Records::FIELD`], so that taking them up, passing them on and joining them copies
+/// nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Records {
+    runs: Vec<Run>,
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    fields: Bytes,
+    count: usize,
+}
+
+impl Records {
+    /// The number of the items in ScopeSpans, ScopeLogs and ScopeMetrics alike.
+    pub const FIELD: u32 = 2;
+
+    /// Takes up a run of `count` validated items, each written as a field of number [`Records::FIELD`].
+    pub fn push_run(&mut self, fields: Bytes, count: usize) {
+        if count > 0 {
+            self.runs.push(Run { fields, count });
+        }
+    }
+
+    /// How many items there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.count).sum()
+    }
+
+    /// There are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// The items as messages in wire form.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.runs.iter().flat_map(|run| fields(&run.fields)).map(|(_, value)| value.bytes())
+    }
+
+    /// Takes the first `count` items away and returns them.
+    #[must_use]
+    pub fn split_front(&mut self, mut count: usize) -> Self {
+        let mut front = Self::default();
+        while count > 0 && !self.runs.is_empty() {
+            let run = &mut self.runs[0];
+            if run.count <= count {
+                count -= run.count;
+                front.runs.push(self.runs.remove(0));
+            } else {
+                let mut reader = Reader::new(&run.fields);
+                for _ in 0..count {
+                    // The run is validated: a field is there.
+                    let _ = reader.read();
+                }
+                let end = reader.position();
+                front.push_run(run.fields.split_to(end), count);
+                run.count -= count;
+                count = 0;
+            }
+        }
+        front
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.runs.iter().map(|run| run.fields.len()).sum()
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        for run in &self.runs {
+            writer.raw(&run.fields);
+        }
+    }
+}
+
+impl<R: AsRef<[u8]>> FromIterator<R> for Records {
+    /// Items that were written anew, as messages.
+    fn from_iter<T: IntoIterator<Item = R>>(messages: T) -> Self {
+        let (mut writer, mut count) = (Writer::new(), 0);
+        for message in messages {
+            writer.bytes_field(Self::FIELD, message.as_ref());
+            count += 1;
+        }
+        let mut records = Self::default();
+        records.push_run(writer.into_bytes(), count);
+        records
+    }
+}
+
+/// A metric: its name decoded, all else in wire form.
+#[derive(Debug, Clone, Default)]
+pub struct Metric {
+    /// The name; may be changed.
+    pub name: Text,
+    rest: Bytes,
+    data_points: usize,
+}
+
+impl Metric {
+    /// A metric of a name and the other fields of its Metric message (description 2, unit 3, gauge 5,
+    /// sum 7, histogram 9, exponential histogram 10, summary 11, metadata 12), which must be valid.
+    pub fn new(name: impl Into<Text>, rest: impl Into<Bytes>) -> Self {
+        let rest = rest.into();
+        let data_points = data(&rest).map_or(0, |(_, data)| count_points(data));
+        Self { name: name.into(), rest, data_points }
+    }
+
+    /// Reads a validated Metric message.
+    pub(super) fn decode(whole: &Bytes, message: &[u8]) -> Self {
+        let mut reader = Reader::new(message);
+        let (mut name, mut named, mut name_end) = (Text::default(), 0, 0);
+        while let Ok(Some((number, value))) = reader.read() {
+            if number == 1 {
+                name = slice(whole, value).into();
+                named += 1;
+                if named == 1 && name_is_first(message, value.bytes()) {
+                    name_end = reader.position();
+                }
+            }
+        }
+        let rest = if named == 0 {
+            slice_of(whole, message)
+        } else if named == 1 && name_end > 0 {
+            slice_of(whole, &message[name_end..])
+        } else {
+            without_name(message)
+        };
+        Self::new(name, rest)
+    }
+
+    /// All fields but the name, in wire form.
+    #[must_use]
+    pub fn rest(&self) -> &Bytes {
+        &self.rest
+    }
+
+    /// How many data points there are.
+    #[must_use]
+    pub fn data_points(&self) -> usize {
+        self.data_points
+    }
+
+    /// Takes the first `count` data points away and returns them as a metric like this one.
+    #[must_use]
+    pub fn split_front(&mut self, count: usize) -> Self {
+        if count >= self.data_points {
+            return std::mem::take(self);
+        }
+        let (mut front, mut back) = (Writer::new(), Writer::new());
+        let Some((number, data)) = data(&self.rest) else { return self.clone() };
+        let mut reader = Reader::new(&self.rest);
+        let mut start = 0;
+        while let Ok(Some((field, _))) = reader.read() {
+            if !matches!(field, 5 | 7 | 9 | 10 | 11) {
+                front.raw(&self.rest[start..reader.position()]);
+                back.raw(&self.rest[start..reader.position()]);
+            }
+            start = reader.position();
+        }
+        let (front_start, back_start) = (front.start_message(number), back.start_message(number));
+        let mut reader = Reader::new(data);
+        let (mut start, mut seen) = (0, 0);
+        while let Ok(Some((field, _))) = reader.read() {
+            let bytes = &data[start..reader.position()];
+            start = reader.position();
+            match field {
+                1 if seen < count => front.raw(bytes),
+                1 => back.raw(bytes),
+                _ => {
+                    front.raw(bytes);
+                    back.raw(bytes);
+                }
+            }
+            seen += usize::from(field == 1);
+        }
+        front.end_message(front_start);
+        back.end_message(back_start);
+        let name = self.name.clone();
+        *self = Self { name: name.clone(), rest: back.into_bytes(), data_points: self.data_points - count };
+        Self { name, rest: front.into_bytes(), data_points: count }
+    }
+
+    fn name_size(&self) -> usize {
+        let length = self.name.as_bytes().len();
+        if length == 0 { 0 } else { 1 + varint_size(length as u64) + length }
+    }
+
+    pub(super) fn size(&self) -> usize {
+        let content = self.name_size() + self.rest.len();
+        1 + varint_size(content as u64) + content
+    }
+
+    pub(super) fn encode(&self, writer: &mut Writer) {
+        writer.message_header(Records::FIELD, self.name_size() + self.rest.len());
+        if !self.name.is_empty() {
+            writer.bytes_field(1, self.name.as_bytes());
+        }
+        writer.raw(&self.rest);
+    }
+}
+
+/// Number and content of the data of a metric (Gauge, Sum, ...); the last one counts.
+pub(super) fn data(metric: &[u8]) -> Option<(u32, &[u8])> {
+    fields(metric)
+        .filter(|(number, _)| matches!(number, 5 | 7 | 9 | 10 | 11))
+        .last()
+        .map(|(number, value)| (number, value.bytes()))
+}
+
+fn count_points(data: &[u8]) -> usize {
+    fields(data).filter(|(number, _)| *number == 1).count()
+}
+
+fn slice_of(whole: &Bytes, bytes: &[u8]) -> Bytes {
+    slice(whole, super::wire::Value::Bytes(bytes))
+}
+
+/// The name ends where the first field ends, so it is the first field.
+fn name_is_first(message: &[u8], name: &[u8]) -> bool {
+    let mut first = Reader::new(message);
+    matches!(first.read(), Ok(Some((1, value))) if std::ptr::eq(value.bytes(), name))
+}
+
+fn without_name(message: &[u8]) -> Bytes {
+    let mut reader = Reader::new(message);
+    let (mut writer, mut start) = (Writer::with_capacity(message.len()), 0);
+    while let Ok(Some((number, _))) = reader.read() {
+        if number != 1 {
+            writer.raw(&message[start..reader.position()]);
+        }
+        start = reader.position();
+    }
+    writer.into_bytes()
+}

@@ -1,0 +1,80 @@
+//! The one check of what comes in: after it, every later pass over the bytes is sure to succeed.
+
+use super::schema::{Field, Kind, Message, Presence};
+use super::wire::{MAX_DEPTH, Reader, Value, WireError};
+
+/// Why a request is refused: what is wrong and in which field of which message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DecodeError(String);
+
+impl DecodeError {
+    /// An error with its text.
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Bytes that are no message of this type.
+    pub(super) fn wire(message: &str, error: WireError) -> Self {
+        Self(format!("{message}: {error}"))
+    }
+}
+
+/// Checks a message of a known type: lengths, varints, wire types, ids, packed lists, depth.
+/// `depth` is how many messages are around it.
+pub(super) fn validate(bytes: &[u8], message: &'static Message, depth: usize) -> Result<(), DecodeError> {
+    if depth > MAX_DEPTH {
+        return Err(DecodeError::wire(message.name, WireError::TooDeep));
+    }
+    let mut reader = Reader::new(bytes);
+    while let Some((number, value)) = reader.read().map_err(|error| DecodeError::wire(message.name, error))? {
+        if let Some(slot) = message.slot(number) {
+            let field = &message.fields[slot];
+            match (field.kind, value) {
+                (Kind::Message(inner), Value::Bytes(bytes)) => validate(bytes, inner, depth + 1)?,
+                _ => check(field, value).map_err(|what| refused(message, field, &what))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(message: &Message, field: &Field, what: &str) -> DecodeError {
+    DecodeError(format!("field {} of {}: {what}", field.name(), message.name))
+}
+
+/// The value has the wire type of the field, and the length where there is one to check.
+fn check(field: &Field, value: Value<'_>) -> Result<(), String> {
+    let fits = match (field.kind, value) {
+        (Kind::Id(length), Value::Bytes(id)) => {
+            if id.is_empty() || id.len() == length {
+                return Ok(());
+            }
+            return Err(format!("an id of {} bytes, {length} expected", id.len()));
+        }
+        (Kind::String | Kind::Bytes, Value::Bytes(_))
+        | (Kind::Fixed32, Value::Fixed32(_))
+        | (Kind::Fixed64 | Kind::Sfixed64 | Kind::Double, Value::Fixed64(_)) => true,
+        (
+            Kind::Bool | Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Int64 | Kind::Uint64 | Kind::Enum(_),
+            Value::Varint(_),
+        ) => true,
+        (_, Value::Bytes(packed)) if field.presence == Presence::Repeated => return check_packed(field.kind, packed),
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err("wrong wire type".to_string()) }
+}
+
+fn check_packed(kind: Kind, packed: &[u8]) -> Result<(), String> {
+    match kind {
+        Kind::Fixed64 | Kind::Double if packed.len().is_multiple_of(8) => Ok(()),
+        Kind::Uint64 => {
+            let mut reader = Reader::new(packed);
+            while reader.position() < packed.len() {
+                reader.varint().map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        }
+        _ => Err("a packed list of the wrong length".to_string()),
+    }
+}
