@@ -1,1 +1,13 @@
 //! The files of a job directory, written and read back.
+//!
+//! `<output_path>/<job id>/<name>/`, 0700, locked while the job lives. A former attempt's files move to `attempts/N/`.
+//! [`JobDir`] makes and locks it, [`EventLog`] appends `events.jsonl` line by line, and [`Summary`] folds the events
+//! into what `result.json` and the final table show.
+
+mod directory;
+mod event_log;
+mod summary;
+
+pub use directory::{JobDir, write_file};
+pub use event_log::EventLog;
+pub use summary::{ProcessSummary, State, Summary};

@@ -4,6 +4,7 @@
 //! is [`Text`] with [`Reference`]s for what only the launch knows (chosen ports, secrets, inherited variables).
 
 mod job;
+mod order;
 mod process;
 mod text;
 

@@ -1,0 +1,225 @@
+//! The events of a job folded into what one wants to know afterwards.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use crate::events::{Delivery, Event, EventKind, ExitStatus, HostMemory, OutcomeClass};
+use crate::plan::{Kind, Plan};
+
+/// What became of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Not started (yet).
+    #[default]
+    Waiting,
+    /// Spawned, not ready.
+    Starting,
+    /// Ready.
+    Ready,
+    /// Got its stop signal.
+    Stopping,
+    /// Ended as it should: asked to, or its work is done.
+    Stopped,
+    /// Ended, did not start, or did not get ready, against the plan.
+    Failed,
+    /// Never started, since one that it depends on failed.
+    Skipped,
+}
+
+/// One process at the end of the job.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessSummary {
+    /// What it is to the job.
+    pub kind: Kind,
+    /// What became of it.
+    pub state: State,
+    /// Its pid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// From spawn to ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_after_seconds: Option<f64>,
+    /// How it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<ExitStatus>,
+    /// Processes of its tree that needed SIGKILL.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub killed: u32,
+    /// Greatest resident set of its tree, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_rss: Option<u64>,
+    /// Greatest proportional set of its tree, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_pss: Option<u64>,
+    /// Relative to the job directory.
+    pub log: String,
+    /// Why it failed or was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// The content of `result.json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The job's name.
+    pub name: String,
+    /// The job id.
+    pub job_id: String,
+    /// gymrun's exit code; `None` while it runs.
+    pub code: Option<i32>,
+    /// What the code means.
+    pub class: Option<OutcomeClass>,
+    /// One sentence.
+    pub message: String,
+    /// Seconds of the monotonic clock from start to end.
+    pub duration_seconds: f64,
+    /// How the driver ended: code and signal apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<ExitStatus>,
+    /// Every process of the plan, in start order.
+    pub processes: IndexMap<String, ProcessSummary>,
+    /// Processes in the order in which they and their trees were gone.
+    pub stop_order: Vec<String>,
+    /// The last sample of the host, with its peak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_memory: Option<HostMemory>,
+    /// What the collector delivered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<Delivery>,
+    /// Warnings, in order.
+    pub warnings: Vec<String>,
+}
+
+impl Summary {
+    /// Nothing has happened yet.
+    #[must_use]
+    pub fn new(plan: &Plan) -> Self {
+        let processes = plan
+            .units
+            .iter()
+            .map(|unit| {
+                let summary = ProcessSummary {
+                    kind: unit.kind,
+                    state: State::Waiting,
+                    pid: None,
+                    ready_after_seconds: None,
+                    exit: None,
+                    killed: 0,
+                    peak_rss: None,
+                    peak_pss: None,
+                    log: unit.log_file(),
+                    reason: None,
+                };
+                (unit.name.clone(), summary)
+            })
+            .collect();
+        Self {
+            name: plan.name.clone(),
+            job_id: plan.job_id.clone(),
+            code: None,
+            class: None,
+            message: String::new(),
+            duration_seconds: 0.0,
+            driver: None,
+            processes,
+            stop_order: Vec::new(),
+            host_memory: None,
+            delivery: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Takes in one event.
+    pub fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::ProcessStarted { process, pid, .. } => self.change(process, |p| {
+                p.state = State::Starting;
+                p.pid = Some(*pid);
+            }),
+            EventKind::ProcessReady { process, after_seconds } => self.change(process, |p| {
+                if p.state == State::Starting {
+                    p.state = State::Ready;
+                }
+                p.ready_after_seconds = Some(*after_seconds);
+            }),
+            EventKind::ProcessNotReady { process, after_seconds, answer, .. } => {
+                self.fail(process, format!("not ready after {after_seconds} s, last answer: {answer}"));
+            }
+            EventKind::SpawnFailed { process, message, .. } => self.fail(process, message.clone()),
+            EventKind::ProcessSkipped { process, because } => self.change(process, |p| {
+                p.state = State::Skipped;
+                p.reason = Some(format!("{because} failed"));
+            }),
+            EventKind::ProcessStopping { process, .. } => self.change(process, |p| {
+                if p.state != State::Failed {
+                    p.state = State::Stopping;
+                }
+            }),
+            EventKind::ProcessKilled { process, processes } => self.change(process, |p| p.killed += processes),
+            EventKind::ProcessExited { process, status, expected, .. } => {
+                let status = *status;
+                let expected = *expected;
+                self.change(process, |p| {
+                    p.exit = Some(status);
+                    if p.kind == Kind::Driver && !status.success() && p.state != State::Stopping {
+                        p.state = State::Failed;
+                    } else if expected && p.state != State::Failed {
+                        p.state = State::Stopped;
+                    } else if !expected {
+                        p.state = State::Failed;
+                        p.reason = Some(status.to_string());
+                    }
+                });
+                if self.processes.get(process).is_some_and(|p| p.kind == Kind::Driver) {
+                    self.driver = Some(status);
+                }
+            }
+            EventKind::ProcessGone { process } => self.stop_order.push(process.clone()),
+            EventKind::MemorySampled(sample) => {
+                self.host_memory = Some(sample.host);
+                for tree in &sample.trees {
+                    self.change(&tree.process, |p| {
+                        p.peak_rss = Some(tree.peak_rss);
+                        p.peak_pss = tree.peak_pss.or(p.peak_pss);
+                    });
+                }
+            }
+            EventKind::Delivered(delivery) => self.delivery = Some((**delivery).clone()),
+            EventKind::Warning { process, message, .. } => self.warnings.push(match process {
+                Some(process) => format!("{process}: {message}"),
+                None => message.clone(),
+            }),
+            EventKind::JobEnded { code, class, message } => {
+                self.code = Some(*code);
+                self.class = Some(*class);
+                self.message.clone_from(message);
+                self.duration_seconds = event.elapsed.as_secs_f64();
+            }
+            EventKind::JobStarted { .. }
+            | EventKind::PortsChosen { .. }
+            | EventKind::ProcessWaiting { .. }
+            | EventKind::AllReady { .. }
+            | EventKind::Stopping(_)
+            | EventKind::LastScrape { .. } => {}
+        }
+    }
+
+    fn change(&mut self, process: &str, change: impl FnOnce(&mut ProcessSummary)) {
+        if let Some(summary) = self.processes.get_mut(process) {
+            change(summary);
+        }
+    }
+
+    fn fail(&mut self, process: &str, reason: String) {
+        self.change(process, |p| {
+            p.state = State::Failed;
+            p.reason = Some(reason);
+        });
+    }
+}

@@ -1,0 +1,131 @@
+//! One event as one line of text (and the last lines of a process that failed).
+
+use std::fmt::Write as _;
+
+use crate::events::{Delivery, Event, EventKind, StopReason};
+
+/// The lines of an event; empty for those that are only for machines (memory samples).
+#[must_use]
+pub(super) fn describe(event: &Event) -> Vec<String> {
+    let Some(text) = sentence(&event.kind) else { return Vec::new() };
+    let mut lines = vec![format!("gymrun: {:>8.3} {text}", event.elapsed.as_secs_f64())];
+    if let EventKind::ProcessNotReady { process, last_lines, .. }
+    | EventKind::ProcessExited { process, last_lines, .. } = &event.kind
+    {
+        lines.extend(last_lines.iter().map(|line| format!("  [{process}] {line}")));
+    }
+    if let EventKind::Warning { hint: Some(hint), .. } = &event.kind {
+        lines.push(format!("  hint: {hint}"));
+    }
+    lines
+}
+
+fn sentence(kind: &EventKind) -> Option<String> {
+    Some(match kind {
+        EventKind::JobStarted { name, job_id, job_dir, .. } => format!("job {name} ({job_id}) in {job_dir}"),
+        EventKind::PortsChosen { ports } if ports.is_empty() => return None,
+        EventKind::PortsChosen { ports } => {
+            let list: Vec<String> = ports.iter().map(|(name, port)| format!("{name}={port}")).collect();
+            format!("ports {}", list.join(" "))
+        }
+        EventKind::ProcessStarted { process, pid, .. } => format!("{process}: started, pid {pid}"),
+        EventKind::ProcessWaiting { process, answer } => format!("{process}: waiting until it is ready ({answer})"),
+        EventKind::ProcessReady { process, after_seconds } => format!("{process}: ready after {after_seconds:.3} s"),
+        EventKind::ProcessNotReady { process, after_seconds, answer, .. } => {
+            format!("{process}: not ready after {after_seconds} s, last answer: {answer}")
+        }
+        EventKind::SpawnFailed { process, message, .. } => format!("{process}: {message}"),
+        EventKind::ProcessExited { process, status, expected, was_ready, after_seconds, .. } => {
+            let when = if *expected || *was_ready { "" } else { " before it was ready" };
+            format!("{process}: {status}{when}, after {after_seconds:.3} s")
+        }
+        EventKind::ProcessSkipped { process, because } => format!("{process}: skipped, {because} failed"),
+        EventKind::AllReady { after_seconds } => format!("all ready after {after_seconds:.3} s"),
+        EventKind::MemorySampled(_) | EventKind::ProcessGone { .. } => return None,
+        EventKind::Stopping(reason) => format!("stopping: {}", stop_reason(reason)),
+        EventKind::LastScrape { forced, seconds, error } => {
+            let what = if *forced { "last scrape" } else { "waited for the last scrape" };
+            match error {
+                Some(error) => format!("{what} failed after {seconds:.3} s: {error}"),
+                None => format!("{what}, {seconds:.3} s"),
+            }
+        }
+        EventKind::ProcessStopping { process, signal } => format!("{process}: stopping with {signal}"),
+        EventKind::ProcessKilled { process, processes } => {
+            format!("{process}: needed SIGKILL ({processes} process{})", if *processes == 1 { "" } else { "es" })
+        }
+        EventKind::Delivered(delivery) => delivered(delivery),
+        EventKind::Warning { process: Some(process), message, .. } => format!("warning: {process}: {message}"),
+        EventKind::Warning { process: None, message, .. } => format!("warning: {message}"),
+        EventKind::JobEnded { code, message, .. } => format!("{message}; exit code {code}"),
+    })
+}
+
+fn stop_reason(reason: &StopReason) -> String {
+    match reason {
+        StopReason::DriverEnded => "the driver has ended".to_owned(),
+        StopReason::TimeLimit => "the time limit is over".to_owned(),
+        StopReason::Signal { number } => match nix::sys::signal::Signal::try_from(*number) {
+            Ok(signal) => format!("gymrun got {signal}"),
+            Err(_) => format!("gymrun got signal {number}"),
+        },
+        StopReason::ProcessDied { process } => format!("{process} died"),
+        StopReason::StartFailed { process } => format!("{process} did not start"),
+    }
+}
+
+fn delivered(delivery: &Delivery) -> String {
+    let mut text = String::from("telemetry:");
+    for (index, (name, signal)) in delivery.signals().into_iter().enumerate() {
+        let _ = write!(
+            text,
+            "{} {name} {} received, {} written, {} sent, {} rejected, {} dropped",
+            if index == 0 { "" } else { ";" },
+            signal.received,
+            signal.written,
+            signal.sent,
+            signal.rejected,
+            signal.dropped_total()
+        );
+    }
+    text
+}
+
+/// The sentence for telemetry that did not arrive; `None` if all did.
+#[must_use]
+pub(super) fn undelivered(delivery: &Delivery) -> Option<String> {
+    let count = delivery.undelivered();
+    (count > 0).then(|| {
+        let error = delivery.last_error.as_deref().unwrap_or("none told");
+        format!("gymrun: telemetry NOT delivered: {count} items, last error: {error}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::describe;
+    use crate::events::{Event, EventKind, ExitStatus};
+
+    #[test]
+    fn a_death_shows_name_status_and_last_lines() {
+        let event = Event {
+            time: 0,
+            elapsed: Duration::from_millis(1500),
+            kind: EventKind::ProcessExited {
+                process: "policy".into(),
+                pid: 7,
+                status: ExitStatus { code: Some(7), signal: None },
+                expected: false,
+                was_ready: false,
+                after_seconds: 1.0,
+                last_lines: vec!["CUDA boom".into()],
+            },
+        };
+        assert_eq!(
+            describe(&event),
+            ["gymrun:    1.500 policy: exited 7 before it was ready, after 1.000 s", "  [policy] CUDA boom"]
+        );
+    }
+}

@@ -1,0 +1,105 @@
+//! The reader of events that talks to people, or to the program on the other side of `--json`.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::describe::{describe, undelivered};
+use super::live::Live;
+use super::table::table;
+use crate::events::{Event, EventKind};
+use crate::jobdir::Summary;
+use crate::plan::Plan;
+
+/// How events are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// One line an event, on stderr.
+    Lines,
+    /// A live view and a final table, on a terminal.
+    Live,
+    /// One JSON object an event, on stdout.
+    Json,
+}
+
+/// Writes one line to the terminal without tearing the live view.
+pub type LineSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Shows events as they come.
+pub struct Reporter {
+    style: Style,
+    live: Option<Live>,
+    job_dir: PathBuf,
+}
+
+impl Reporter {
+    /// A reporter for one job.
+    #[must_use]
+    pub fn new(style: Style, plan: &Plan) -> Self {
+        let live = (style == Style::Live).then(Live::new);
+        Self { style, live, job_dir: PathBuf::from(&plan.job_dir) }
+    }
+
+    /// Where others may write lines of processes.
+    #[must_use]
+    pub fn line_sink(&self) -> LineSink {
+        match &self.live {
+            Some(live) => {
+                let drawing = live.drawing();
+                Arc::new(move |line| drawing.suspend(|| say(line)))
+            }
+            None => Arc::new(say),
+        }
+    }
+
+    /// Shows one event; `summary` has taken it in already.
+    pub fn apply(&mut self, event: &Event, summary: &Summary) {
+        if self.style == Style::Json {
+            if let Ok(line) = serde_json::to_string(event) {
+                let _ = writeln!(io::stdout().lock(), "{line}");
+            }
+            return;
+        }
+        if let Some(live) = &mut self.live {
+            live.apply(event, summary);
+        }
+        let shown = self.live.is_none()
+            || matches!(
+                event.kind,
+                EventKind::JobStarted { .. }
+                    | EventKind::ProcessNotReady { .. }
+                    | EventKind::SpawnFailed { .. }
+                    | EventKind::ProcessSkipped { .. }
+                    | EventKind::ProcessKilled { .. }
+                    | EventKind::AllReady { .. }
+                    | EventKind::Stopping(_)
+                    | EventKind::Warning { .. }
+                    | EventKind::Delivered(_)
+                    | EventKind::ProcessExited { expected: false, .. }
+            );
+        if shown && !matches!(event.kind, EventKind::JobEnded { .. }) {
+            self.say_all(&describe(event));
+        }
+        if matches!(event.kind, EventKind::JobEnded { .. }) {
+            if self.live.is_some() {
+                let from = std::env::current_dir().unwrap_or_default();
+                self.say_all(&table(summary, &self.job_dir, &from).lines().map(str::to_owned).collect::<Vec<_>>());
+            }
+            self.say_all(&describe(event));
+            self.say_all(&summary.delivery.as_ref().and_then(undelivered).into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    fn say_all(&self, lines: &[String]) {
+        let say_now = || lines.iter().for_each(|line| say(line));
+        match &self.live {
+            Some(live) => live.drawing().suspend(say_now),
+            None => say_now(),
+        }
+    }
+}
+
+/// A line on stderr. A closed stderr is nobody's error.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,85 @@
+//! The final table: process, ready after, peak RSS and PSS, exit, log file.
+
+use std::path::Path;
+
+use crate::jobdir::{ProcessSummary, State, Summary};
+
+/// The table as text, with a line for each process and the log files relative to `from` where they lie below it.
+#[must_use]
+pub fn table(summary: &Summary, job_dir: &Path, from: &Path) -> String {
+    let head = ["process", "ready after", "peak RSS", "peak PSS", "exit", "log"].map(str::to_owned);
+    let mut rows = vec![head];
+    for (name, process) in &summary.processes {
+        let log = job_dir.join(&process.log);
+        let log = log.strip_prefix(from).unwrap_or(&log);
+        rows.push([
+            name.clone(),
+            process.ready_after_seconds.map_or_else(|| "-".to_owned(), |s| format!("{s:.2} s")),
+            process.peak_rss.map_or_else(|| "-".to_owned(), bytes),
+            process.peak_pss.map_or_else(|| "-".to_owned(), bytes),
+            exit(process),
+            log.display().to_string(),
+        ]);
+    }
+    let mut widths = [0; 6];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let line: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn exit(process: &ProcessSummary) -> String {
+    let mut text = match (process.state, process.exit) {
+        (State::Skipped, _) => "skipped".to_owned(),
+        (State::Waiting, _) => "not started".to_owned(),
+        (State::Failed, None) => "failed".to_owned(),
+        (State::Failed, Some(status)) => format!("{status}!"),
+        (_, Some(status)) => status.to_string(),
+        (_, None) => "-".to_owned(),
+    };
+    if process.killed > 0 {
+        text.push_str(", killed");
+    }
+    text
+}
+
+/// Bytes in binary units, three digits.
+#[must_use]
+pub(super) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn bytes_have_three_digits_and_a_binary_unit() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(5 << 20), "5.00 MiB");
+        assert_eq!(bytes(1000 << 20), "0.98 GiB");
+        assert_eq!(bytes(37 << 30), "37.0 GiB");
+    }
+}
