@@ -1,1 +1,17 @@
 //! The embedded collector: the same collector.yaml as otelcol, as a child process.
+//!
+//! The text of the configuration is read and expanded ([`node`]), each component reads its own [`section`], and the
+//! graph of `service.pipelines` is built from [`component`]s. Data flows as [`crate::otlp::Payload`].
+
+pub mod component;
+pub mod connectors;
+pub mod controls;
+pub mod counters;
+pub mod duration;
+pub mod exporters;
+pub mod extensions;
+pub mod log;
+pub mod node;
+pub mod processors;
+pub mod receivers;
+pub mod section;

@@ -1,0 +1,107 @@
+//! The collector's state and the requests that come from outside: is it ready, scrape now, how long may the stop take.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::sync::watch;
+
+use super::component::until;
+
+/// How long a stop may take unless someone says otherwise.
+pub const DEFAULT_STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a forced scrape may take.
+pub const SCRAPE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Something that can fetch its data now.
+pub trait ScrapeNow: Send + Sync {
+    /// Fetches once and ends when the points have been handed on.
+    fn scrape_now(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Where the collector stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Components are being started.
+    Starting,
+    /// Everything runs, since this moment.
+    Ready(jiff::Timestamp, std::time::Instant),
+    /// A stop was asked for.
+    Stopping,
+}
+
+/// Shared by the run, the extensions that take requests, and the receivers that can act on them.
+pub struct Controls {
+    state: watch::Sender<State>,
+    limit: Mutex<Duration>,
+    failure: watch::Sender<Option<String>>,
+    scrapers: Mutex<Vec<Arc<dyn ScrapeNow>>>,
+}
+
+impl Default for Controls {
+    fn default() -> Self {
+        Self {
+            state: watch::Sender::new(State::Starting),
+            limit: Mutex::new(DEFAULT_STOP_LIMIT),
+            failure: watch::Sender::new(None),
+            scrapers: Mutex::default(),
+        }
+    }
+}
+
+impl Controls {
+    /// Where the collector stands now.
+    #[must_use]
+    pub fn state(&self) -> State {
+        *self.state.borrow()
+    }
+
+    /// Changes it; the run alone does so.
+    pub(super) fn set_state(&self, state: State) {
+        self.state.send_replace(state);
+    }
+
+    /// How long the coming stop may take.
+    #[must_use]
+    pub fn stop_limit(&self) -> Duration {
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets how long the coming stop may take; it does not begin it.
+    pub fn set_stop_limit(&self, limit: Duration) {
+        *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+    }
+
+    /// A component cannot go on: the collector stops in order and ends with 1.
+    pub fn fail(&self, text: &str) {
+        self.failure.send_if_modified(|failure| {
+            let first = failure.is_none();
+            if first {
+                *failure = Some(text.to_owned());
+            }
+            first
+        });
+    }
+
+    /// Ends when a component has failed, with its words.
+    pub(super) async fn failed(&self) -> String {
+        let mut failure = self.failure.subscribe();
+        match failure.wait_for(Option::is_some).await {
+            Ok(text) => text.clone().unwrap_or_default(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// Takes part in forced scrapes from now on.
+    pub fn add_scraper(&self, scraper: Arc<dyn ScrapeNow>) {
+        self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).push(scraper);
+    }
+
+    /// All receivers that scrape do it once now, side by side; true if all were done within [`SCRAPE_LIMIT`].
+    pub async fn scrape_now(&self) -> bool {
+        let scrapers = self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let deadline = tokio::time::Instant::now() + SCRAPE_LIMIT;
+        until(deadline, join_all(scrapers.iter().map(|scraper| scraper.scrape_now()))).await.is_some()
+    }
+}

@@ -1,0 +1,86 @@
+//! What became of the data: counts by component, signal and reason.
+//!
+//! Counts are spans, data points and log records. They are added once a batch, so one lock is cheap enough.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::otlp::Signal;
+
+/// What happened to some items.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tally {
+    /// A receiver or connector put them into the pipelines (once, however many pipelines take them).
+    Received,
+    /// A receiver was told to refuse them; its client knows.
+    Refused,
+    /// Written to a file.
+    Written,
+    /// Accepted by an endpoint.
+    Sent,
+    /// Rejected by an endpoint that accepted the rest (partial success).
+    Rejected,
+    /// Lost, with one word for the reason.
+    Dropped(Cow<'static, str>),
+}
+
+type ByComponent = BTreeMap<String, BTreeMap<(u8, Tally), u64>>;
+
+/// All counts of one collector.
+#[derive(Default)]
+pub struct Counters {
+    counts: Mutex<ByComponent>,
+    last_error: Mutex<Option<String>>,
+}
+
+impl Counters {
+    /// Adds `items` to the count of `component`.
+    pub fn add(&self, component: &str, signal: Signal, tally: Tally, items: usize) {
+        if items == 0 {
+            return;
+        }
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if !counts.contains_key(component) {
+            counts.insert(component.to_owned(), BTreeMap::new());
+        }
+        if let Some(of_component) = counts.get_mut(component) {
+            *of_component.entry((signal as u8, tally)).or_insert(0) += items as u64;
+        }
+    }
+
+    /// The sum over all components.
+    #[must_use]
+    pub fn total(&self, signal: Signal, tally: &Tally) -> u64 {
+        let key = (signal as u8, tally.clone());
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.values().filter_map(|of_component| of_component.get(&key)).sum()
+    }
+
+    /// Every count: component, signal, what, how many; in a stable order.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, Signal, Tally, u64)> {
+        let signals = super::component::EVERY_SIGNAL;
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = Vec::new();
+        for (component, of_component) in counts.iter() {
+            for ((signal, tally), n) in of_component {
+                if let Some(signal) = signals.iter().copied().find(|s| *s as u8 == *signal) {
+                    rows.push((component.clone(), signal, tally.clone(), *n));
+                }
+            }
+        }
+        rows
+    }
+
+    /// Keeps the newest error for the report.
+    pub fn set_last_error(&self, text: &str) {
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+    }
+
+    /// The newest error.
+    #[must_use]
+    pub fn last_error(&self) -> Option<String> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

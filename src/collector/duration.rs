@@ -1,0 +1,64 @@
+//! Go's duration texts: `300ms`, `1.5h`, `1m30s`.
+
+use std::time::Duration;
+
+/// Reads a duration that is not negative. `0` needs no unit.
+pub fn parse_duration(text: &str) -> Result<Duration, &'static str> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest.starts_with('-') {
+        return Err("it is negative");
+    }
+    if rest == "0" {
+        return Ok(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return Err("it is empty");
+    }
+    let mut total: f64 = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or("it has no unit")?;
+        let number: f64 = rest[..digits].parse().map_err(|_| "it has no number before the unit")?;
+        rest = &rest[digits..];
+        let letters = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let nanoseconds = match &rest[..letters] {
+            "ns" => 1.0,
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            "m" => 60e9,
+            "h" => 3600e9,
+            _ => return Err("its unit is none of ns, us, ms, s, m, h"),
+        };
+        total += number * nanoseconds;
+        rest = &rest[letters..];
+    }
+    // Go's durations end at 292 years; the same border keeps additions to the clock safe here.
+    if total > 9.2e18 {
+        return Err("it is too long");
+    }
+    Duration::try_from_secs_f64(total / 1e9).map_err(|_| "it is too long")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_go_reads() {
+        let cases = [
+            ("0", 0),
+            ("250ms", 250_000_000),
+            ("1m30s", 90_000_000_000),
+            ("1.5s", 1_500_000_000),
+            (".5s", 500_000_000),
+            ("600s", 600_000_000_000),
+            ("1h0m", 3_600_000_000_000),
+        ];
+        for (text, nanoseconds) in cases {
+            assert_eq!(parse_duration(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+        }
+        for wrong in ["", "5", "-1s", "s", "1.2.3s", "100 parsecs", "1d", "9999999h9999999h"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

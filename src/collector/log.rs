@@ -1,0 +1,143 @@
+//! The collector's own lines: one sink for the process, a name for each component.
+//!
+//! Where the lines go is the caller's choice (stderr for `gymrun collector`, a list in a test). Errors of the data path
+//! repeat with every request when an endpoint is down, so [`Log::limited`] shows ten in ten seconds and then says how
+//! many it kept back.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For those who work on the collector.
+    Debug,
+    /// What is worth knowing once.
+    Info,
+    /// Something is not as it should be.
+    Warn,
+    /// Data or function is lost.
+    Error,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// Takes finished lines (without a line end).
+pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A named place to say something. Clones share the limit.
+#[derive(Clone)]
+pub struct Log {
+    sink: Sink,
+    least: Level,
+    name: Arc<str>,
+    limit: Arc<Mutex<Limit>>,
+}
+
+const WINDOW: Duration = Duration::from_secs(10);
+const LINES_A_WINDOW: u32 = 10;
+
+#[derive(Default)]
+struct Limit {
+    since: Option<Instant>,
+    shown: u32,
+    kept_back: u64,
+}
+
+impl Log {
+    /// Lines of `least` and above go to `sink`.
+    #[must_use]
+    pub fn new(sink: Sink, least: Level) -> Self {
+        Self { sink, least, name: "collector".into(), limit: Arc::default() }
+    }
+
+    /// The same sink under another name, with a limit of its own.
+    #[must_use]
+    pub fn named(&self, name: impl Into<Arc<str>>) -> Self {
+        Self { sink: self.sink.clone(), least: self.least, name: name.into(), limit: Arc::default() }
+    }
+
+    /// The same with another least level.
+    #[must_use]
+    pub fn from_level(mut self, least: Level) -> Self {
+        self.least = least;
+        self
+    }
+
+    /// A line for those who work on the collector.
+    pub fn debug(&self, text: &str) {
+        self.line(Level::Debug, text);
+    }
+
+    /// A line worth knowing.
+    pub fn info(&self, text: &str) {
+        self.line(Level::Info, text);
+    }
+
+    /// A line about something that is not as it should be.
+    pub fn warn(&self, text: &str) {
+        self.line(Level::Warn, text);
+    }
+
+    /// A line about lost data or function.
+    pub fn error(&self, text: &str) {
+        self.line(Level::Error, text);
+    }
+
+    /// An error that may repeat with every request: ten lines in ten seconds, then a count.
+    pub fn limited(&self, text: &str) {
+        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        if limit.since.is_none_or(|since| since.elapsed() >= WINDOW) {
+            let kept_back = limit.kept_back;
+            *limit = Limit { since: Some(Instant::now()), shown: 0, kept_back: 0 };
+            if kept_back > 0 {
+                self.error(&format!("{kept_back} more errors like the former ones were not shown"));
+            }
+        }
+        if limit.shown < LINES_A_WINDOW {
+            limit.shown += 1;
+            self.error(text);
+        } else {
+            limit.kept_back += 1;
+        }
+    }
+
+    fn line(&self, level: Level, text: &str) {
+        if level >= self.least {
+            let time = jiff::Timestamp::now();
+            // A message may quote what others sent; it must stay one line.
+            let text = text.replace(['\n', '\r'], " ");
+            (self.sink)(&format!("{time:.3} {level} {}: {text}", self.name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_errors_is_cut_and_counted_and_lines_stay_lines() {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = lines.clone();
+        let log = Log::new(Arc::new(move |l: &str| sink.lock().expect("lock").push(l.to_owned())), Level::Info);
+        let log = log.named("exporters/x");
+        log.debug("hidden");
+        for _ in 0..50 {
+            log.limited("down\nbadly");
+        }
+        let lines = lines.lock().expect("lock");
+        assert_eq!(lines.len(), 10);
+        assert!(lines[0].ends_with(" error exporters/x: down badly"), "{}", lines[0]);
+    }
+}

@@ -1,0 +1,395 @@
+//! A map of the configuration as a component reads it: key by key, with every problem recorded at its line.
+//!
+//! A key that was never asked for is unknown, so the list of known keys is the code that reads them. A getter gives
+//! `None` for a key that is absent, null or wrong; a wrong one is recorded, so `unwrap_or(default)` is right everywhere.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use super::duration::parse_duration;
+use super::node::{Entry, Node, Value};
+use crate::diag::{Location, Problem, Problems};
+
+/// Where problems go, and in which file they are.
+pub struct Findings {
+    /// The file as people name it.
+    pub file: String,
+    /// What was found so far.
+    pub problems: RefCell<Problems>,
+}
+
+impl Findings {
+    /// Nothing found in `file` yet.
+    pub fn new(file: impl Into<String>) -> Self {
+        Self { file: file.into(), problems: RefCell::default() }
+    }
+
+    /// Records a problem at a line and path.
+    pub fn push(&self, line: u32, path: &str, problem: Problem) {
+        let problem = problem.at(path).in_file(Location::new(self.file.clone(), line));
+        self.problems.borrow_mut().push(problem);
+    }
+}
+
+/// One map being read.
+pub struct Section<'a> {
+    path: String,
+    line: u32,
+    entries: &'a [Entry],
+    asked: Vec<&'static str>,
+    unsupported: &'static [&'static str],
+    tolerant: bool,
+    findings: &'a Findings,
+}
+
+impl<'a> Section<'a> {
+    /// Reads the map `node` (null is an empty one) that stands at `path`, then reports the keys that `read` never asked
+    /// for. `line` is that of its key.
+    pub fn read<T>(
+        findings: &'a Findings,
+        node: &'a Node,
+        path: &str,
+        line: u32,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        let Some(entries) = node.entries() else {
+            findings.push(line, path, Problem::new(format!("expected a map, found {}", node.kind())));
+            return None;
+        };
+        let path = path.to_owned();
+        let mut section =
+            Section { path, line, entries, asked: Vec::new(), unsupported: &[], tolerant: false, findings };
+        let result = read(&mut section);
+        section.report_unknown();
+        Some(result)
+    }
+
+    /// The path of this section (`exporters.file/traces`).
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Keys that the reference collector knows and this one does not: they get words of their own.
+    pub fn unsupported(&mut self, keys: &'static [&'static str]) {
+        self.unsupported = keys;
+    }
+
+    /// Unknown keys are accepted in silence here, as the reference collector does.
+    pub fn tolerate_unknown(&mut self) {
+        self.tolerant = true;
+    }
+
+    /// Whether the key is there, null included.
+    pub fn has(&mut self, key: &'static str) -> bool {
+        self.ask(key).is_some()
+    }
+
+    /// The value as it is; `None` if the key is absent. Null is a value here.
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.ask(key).map(|entry| &entry.node)
+    }
+
+    /// Text.
+    pub fn text(&mut self, key: &'static str) -> Option<String> {
+        let entry = self.ask_value(key)?;
+        let text = entry.node.as_text().map(str::to_owned);
+        if text.is_none() {
+            self.wrong(entry, "text", "write the value in quotes");
+        }
+        text
+    }
+
+    /// Text that must be there.
+    pub fn required_text(&mut self, key: &'static str) -> Option<String> {
+        let had = self.problem_count();
+        let text = self.text(key).filter(|text| !text.is_empty());
+        if text.is_none() && self.problem_count() == had {
+            self.missing(key);
+        }
+        text
+    }
+
+    /// One of a few words.
+    pub fn word(&mut self, key: &'static str, words: &[&'static str]) -> Option<&'static str> {
+        let text = self.text(key)?;
+        let word = words.iter().copied().find(|word| *word == text);
+        if word.is_none() {
+            let problem =
+                Problem::new(format!("`{text}` is not a value of `{key}`")).suggest(&text, words.iter().copied());
+            self.problem(key, problem);
+        }
+        word
+    }
+
+    /// A boolean; the text of a reference counts as YAML types it.
+    pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let entry = self.ask_value(key)?;
+        if let Value::Boolean(value) = entry.node.value {
+            return Some(value);
+        }
+        self.wrong(entry, "a boolean", "write `true` or `false`");
+        None
+    }
+
+    /// An integer from `least` upwards.
+    pub fn integer(&mut self, key: &'static str, least: i64) -> Option<i64> {
+        let entry = self.ask_value(key)?;
+        match entry.node.value {
+            Value::Integer(value) if value >= least => return Some(value),
+            Value::Integer(value) => {
+                self.problem(key, Problem::new(format!("`{key}` is {value}; the least is {least}")));
+            }
+            _ => self.wrong(entry, "an integer", "write a whole number without quotes"),
+        }
+        None
+    }
+
+    /// A number.
+    pub fn number(&mut self, key: &'static str) -> Option<f64> {
+        let entry = self.ask_value(key)?;
+        match entry.node.value {
+            Value::Double(value) => return Some(value),
+            Value::Integer(value) => return Some(value as f64),
+            _ => self.wrong(entry, "a number", "write a number without quotes"),
+        }
+        None
+    }
+
+    /// A duration: Go's text (`1m30s`), or an integer of nanoseconds. Negative ones are problems.
+    pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
+        let entry = self.ask_value(key)?;
+        let parsed = match &entry.node.value {
+            Value::Integer(nanoseconds) => {
+                u64::try_from(*nanoseconds).map(Duration::from_nanos).map_err(|_| "it is negative")
+            }
+            _ => match entry.node.as_text() {
+                Some(text) => parse_duration(text),
+                None => Err("it is neither text nor an integer"),
+            },
+        };
+        match parsed {
+            Ok(duration) => Some(duration),
+            Err(why) => {
+                let written = entry.node.as_written().unwrap_or(entry.node.kind());
+                let problem = Problem::new(format!("`{key}` is no duration: {why}: `{written}`"));
+                self.problem(key, problem.hint("write a number with a unit, such as `500ms`, `10s` or `1m30s`"));
+                None
+            }
+        }
+    }
+
+    /// A list of texts. A single text counts as a list of one.
+    pub fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
+        let entry = self.ask_value(key)?;
+        let Value::List(items) = &entry.node.value else {
+            if let Some(text) = entry.node.as_text() {
+                return Some(vec![text.to_owned()]);
+            }
+            self.wrong(entry, "a list of texts", "write `[a, b]`");
+            return None;
+        };
+        let mut texts = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            match item.as_text() {
+                Some(text) => texts.push(text.to_owned()),
+                None => {
+                    let path = format!("{}[{index}]", self.path_of(key));
+                    let problem = Problem::new(format!("expected text, found {}", item.kind()));
+                    self.findings.push(item.line, &path, problem.hint("write the value in quotes"));
+                }
+            }
+        }
+        Some(texts)
+    }
+
+    /// A map from text to text, in the order of the file.
+    pub fn text_map(&mut self, key: &'static str) -> Option<Vec<(String, String)>> {
+        let entry = self.ask_value(key)?;
+        let Some(entries) = entry.node.entries() else {
+            self.wrong(entry, "a map of texts", "write `{key: value}`");
+            return None;
+        };
+        let mut pairs = Vec::new();
+        for inner in entries {
+            match inner.node.as_text() {
+                Some(text) => pairs.push((inner.key.clone(), text.to_owned())),
+                None => {
+                    let path = format!("{}.{}", self.path_of(key), inner.key);
+                    let problem = Problem::new(format!("expected text, found {}", inner.node.kind()));
+                    self.findings.push(inner.line, &path, problem.hint("write the value in quotes"));
+                }
+            }
+        }
+        Some(pairs)
+    }
+
+    /// A map of its own. `Some` also for a key with a null value (an empty map); `None` if the key is absent or wrong.
+    pub fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> Option<T> {
+        let entry = self.ask(key)?;
+        Section::read(self.findings, &entry.node, &self.path_of(key), entry.line, read)
+    }
+
+    /// A list of maps, each read by `read`.
+    pub fn sections<T>(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a>) -> T) -> Option<Vec<T>> {
+        let entry = self.ask_value(key)?;
+        let Value::List(items) = &entry.node.value else {
+            self.wrong(entry, "a list of maps", "begin each with `- `");
+            return None;
+        };
+        let path = self.path_of(key);
+        let read_one = |(index, item): (usize, &'a Node)| {
+            Section::read(self.findings, item, &format!("{path}[{index}]"), item.line, &mut read)
+        };
+        Some(items.iter().enumerate().filter_map(read_one).collect())
+    }
+
+    /// A `host:port` to listen on or connect to; the port must be a number up to 65535, the host may be empty or a
+    /// bracketed IPv6 address.
+    pub fn endpoint(&mut self, key: &'static str) -> Option<String> {
+        let text = self.text(key)?;
+        match check_endpoint(&text) {
+            Ok(()) => Some(text),
+            Err(why) => {
+                let problem = Problem::new(format!("`{text}` is no address: {why}")).hint("write `host:port`");
+                self.problem(key, problem);
+                None
+            }
+        }
+    }
+
+    /// Records a problem at a key of this section (or at the section, if the key is absent).
+    pub fn problem(&self, key: &str, problem: Problem) {
+        let line = self.entries.iter().find(|entry| entry.key == key).map_or(self.line, |entry| entry.line);
+        self.findings.push(line, &self.path_of(key), problem);
+    }
+
+    /// Records a problem of the section as a whole.
+    pub fn problem_here(&self, problem: Problem) {
+        self.findings.push(self.line, &self.path, problem);
+    }
+
+    /// Records that a key must be there.
+    pub fn missing(&self, key: &str) {
+        self.findings.push(self.line, &self.path, Problem::new(format!("`{key}` is missing")));
+    }
+
+    fn problem_count(&self) -> usize {
+        self.findings.problems.borrow().iter().count()
+    }
+
+    fn ask(&mut self, key: &'static str) -> Option<&'a Entry> {
+        self.asked.push(key);
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    fn ask_value(&mut self, key: &'static str) -> Option<&'a Entry> {
+        self.ask(key).filter(|entry| entry.node.value != Value::Null)
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn wrong(&self, entry: &Entry, wanted: &str, hint: &str) {
+        let problem = Problem::new(format!("expected {wanted}, found {}", entry.node.kind())).hint(hint);
+        self.findings.push(entry.line, &self.path_of(&entry.key), problem);
+    }
+
+    fn report_unknown(&self) {
+        for entry in self.entries {
+            let key = entry.key.as_str();
+            if self.asked.contains(&key) {
+                continue;
+            }
+            let path = self.path_of(key);
+            if self.unsupported.contains(&key) {
+                let known = self.known().join(", ");
+                let problem = Problem::new(format!("`{key}` is not supported by this collector"));
+                self.findings.push(entry.line, &path, problem.hint(format!("supported: {known}")));
+            } else if !self.tolerant {
+                let problem = Problem::new(format!("unknown key `{key}`")).suggest(key, self.known());
+                self.findings.push(entry.line, &path, problem);
+            }
+        }
+    }
+
+    fn known(&self) -> Vec<&'static str> {
+        let mut known = self.asked.clone();
+        known.sort_unstable();
+        known.dedup();
+        known
+    }
+}
+
+fn check_endpoint(text: &str) -> Result<(), &'static str> {
+    let (host, port) = text.rsplit_once(':').ok_or("it has no port")?;
+    port.parse::<u16>().map_err(|_| "the port is not between 0 and 65535")?;
+    if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
+        return Err("an IPv6 address must stand in brackets");
+    }
+    if host.contains('/') { Err("the host has a slash") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(entries: &[(&str, Value)]) -> Node {
+        let entry = |(index, (key, value)): (usize, &(&str, Value))| {
+            let line = u32::try_from(index).expect("small") + 2;
+            Entry { key: (*key).to_owned(), line, node: Node::new(line, value.clone()) }
+        };
+        Node::new(1, Value::Map(entries.iter().enumerate().map(entry).collect()))
+    }
+
+    fn texts(findings: &Findings) -> Vec<String> {
+        let line = |p: &Problem| format!("{} {}: {}", p.location, p.path, p.message);
+        findings.problems.borrow().iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_wrong_key_is_found_at_its_line() {
+        let findings = Findings::new("c.yaml");
+        let node = map(&[
+            ("path", Value::Integer(5)),
+            ("append", Value::Text("maybe".into())),
+            ("flush_interval", Value::Text("100 parsecs".into())),
+            ("pathh", Value::Null),
+            ("rotation", Value::Null),
+            ("endpoint", Value::Text("127.0.0.1:99999".into())),
+        ]);
+        Section::read(&findings, &node, "exporters.file", 1, |section| {
+            section.unsupported(&["rotation"]);
+            assert_eq!(section.required_text("path"), None);
+            assert_eq!(section.boolean("append"), None);
+            assert_eq!(section.duration("flush_interval"), None);
+            assert_eq!(section.endpoint("endpoint"), None);
+        });
+        assert_eq!(
+            texts(&findings),
+            [
+                "c.yaml:2 exporters.file.path: expected text, found an integer",
+                "c.yaml:3 exporters.file.append: expected a boolean, found text",
+                "c.yaml:4 exporters.file.flush_interval: `flush_interval` is no duration: its unit is none of ns, us, \
+                 ms, s, m, h: `100 parsecs`",
+                "c.yaml:7 exporters.file.endpoint: `127.0.0.1:99999` is no address: the port is not between 0 and 65535",
+                "c.yaml:5 exporters.file.pathh: unknown key `pathh`",
+                "c.yaml:6 exporters.file.rotation: `rotation` is not supported by this collector",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_referenced_number_is_text_where_text_is_wanted() {
+        let mut node = map(&[("path", Value::Integer(83))]);
+        if let Value::Map(entries) = &mut node.value {
+            entries[0].node.text = Some("0123".into());
+            entries[0].node.referenced = true;
+        }
+        let findings = Findings::new("c.yaml");
+        let path = Section::read(&findings, &node, "", 1, |section| section.text("path"));
+        assert_eq!(path, Some(Some("0123".to_owned())));
+        assert!(findings.problems.borrow().is_empty());
+    }
+}
