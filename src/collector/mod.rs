@@ -4,14 +4,19 @@
 //! graph of `service.pipelines` is built from [`component`]s. Data flows as [`crate::otlp::Payload`].
 
 pub mod component;
+pub mod config;
 pub mod connectors;
 pub mod controls;
 pub mod counters;
 pub mod duration;
+pub mod expand;
 pub mod exporters;
 pub mod extensions;
 pub mod log;
 pub mod node;
+pub mod pipelines;
 pub mod processors;
 pub mod receivers;
+pub mod scalar;
 pub mod section;
+pub mod service;

@@ -230,6 +230,12 @@ impl<'a> Section<'a> {
         Section::read(self.findings, &entry.node, &self.path_of(key), entry.line, read)
     }
 
+    /// One entry of the map at `key`, as a section of its own; for maps whose keys are names.
+    pub fn inner<T>(&self, entry: &'a Entry, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> Option<T> {
+        let path = format!("{}.{}", self.path_of(key), entry.key);
+        Section::read(self.findings, &entry.node, &path, entry.line, read)
+    }
+
     /// A list of maps, each read by `read`.
     pub fn sections<T>(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a>) -> T) -> Option<Vec<T>> {
         let entry = self.ask_value(key)?;

@@ -1,0 +1,174 @@
+//! The configuration as a whole: sections of components, and the service that wires them.
+//!
+//! Every declared component is read and checked, used or not, and all problems are reported at once. What is returned
+//! can be built: ids exist, signals fit, connectors are used on both sides, there is no cycle.
+
+use super::component::{Connector, Exporter, Extension, Factory, Processor, Receiver, Signals};
+use super::connectors::CONNECTORS;
+use super::exporters::EXPORTERS;
+use super::extensions::EXTENSIONS;
+use super::log::Level;
+use super::node::{Entry, Node};
+use super::pipelines::{self, Pipeline};
+use super::processors::PROCESSORS;
+use super::receivers::RECEIVERS;
+use super::section::{Findings, Section};
+use super::service::{self, Reference};
+use crate::diag::{Problem, Problems};
+
+/// A declared component: its id, and what its factory made of its section.
+pub struct Declared<C: ?Sized + 'static> {
+    /// `type` or `type/name`, as pipelines refer to it.
+    pub id: String,
+    /// The line of its key.
+    pub line: u32,
+    /// The signals of its kind.
+    pub signals: Signals,
+    /// The checked component; `None` if its section had problems.
+    pub component: Option<Box<C>>,
+}
+
+/// All declared components, in the order of the file.
+#[derive(Default)]
+pub struct Components {
+    /// By id: where data comes in.
+    pub receivers: Vec<Declared<dyn Receiver>>,
+    /// By id: what happens on the way.
+    pub processors: Vec<Declared<dyn Processor>>,
+    /// By id: where data goes out.
+    pub exporters: Vec<Declared<dyn Exporter>>,
+    /// By id: from pipelines to pipelines.
+    pub connectors: Vec<Declared<dyn Connector>>,
+    /// By id: beside the data.
+    pub extensions: Vec<Declared<dyn Extension>>,
+}
+
+/// A checked configuration.
+pub struct Config {
+    /// The declared components; those that no pipeline names are not built.
+    pub components: Components,
+    /// The ids of the extensions to start, in order.
+    pub extensions: Vec<String>,
+    /// The pipelines in an order in which each stands before those that its connectors feed.
+    pub pipelines: Vec<Pipeline>,
+    /// Lines of the log from this level on.
+    pub log_level: Level,
+    /// What the author should know although the configuration runs.
+    pub warnings: Problems,
+}
+
+impl Config {
+    /// Checks an expanded configuration.
+    pub fn from_node(root: &Node, findings: Findings) -> Result<Self, Problems> {
+        let mut components = Components::default();
+        let mut service = service::Service::default();
+        Section::read(&findings, root, "", 1, |section| {
+            components.receivers = declared(section, "receivers", "receiver", RECEIVERS, &findings);
+            components.processors = declared(section, "processors", "processor", PROCESSORS, &findings);
+            components.exporters = declared(section, "exporters", "exporter", EXPORTERS, &findings);
+            components.connectors = declared(section, "connectors", "connector", CONNECTORS, &findings);
+            components.extensions = declared(section, "extensions", "extension", EXTENSIONS, &findings);
+            service = section.section("service", service::read).unwrap_or_else(|| {
+                section.problem_here(Problem::new("there is no `service` with at least one pipeline"));
+                service::Service::default()
+            });
+        });
+        both_sides(&components, &findings);
+        let extensions = extensions(&service.extensions, &components, &findings);
+        let pipelines = pipelines::check(service.pipelines, &components, &findings);
+        let problems = findings.problems.into_inner();
+        if problems.any_error() {
+            return Err(problems);
+        }
+        Ok(Self { components, extensions, pipelines, log_level: service.log_level, warnings: problems })
+    }
+}
+
+/// Reads one section of components, each with the factory of its type.
+fn declared<C: ?Sized>(
+    top: &mut Section<'_>,
+    key: &'static str,
+    word: &str,
+    factories: &'static [Factory<C>],
+    findings: &Findings,
+) -> Vec<Declared<C>> {
+    let Some(node) = top.node(key) else { return Vec::new() };
+    let Some(entries) = node.entries() else {
+        top.problem(key, Problem::new(format!("expected a map, found {}", node.kind())));
+        return Vec::new();
+    };
+    let one = |entry: &Entry| {
+        let path = format!("{key}.{}", entry.key);
+        let kind = match check_id(&entry.key) {
+            Ok(kind) => kind,
+            Err(why) => {
+                findings.push(entry.line, &path, Problem::new(format!("`{}` is no id: {why}", entry.key)));
+                return None;
+            }
+        };
+        let Some(factory) = factories.iter().find(|factory| factory.names.contains(&kind)) else {
+            let known = factories.iter().filter_map(|factory| factory.names.first().copied());
+            let problem = Problem::new(format!("unknown {word} type `{kind}`")).suggest(kind, known);
+            findings.push(entry.line, &path, problem);
+            return None;
+        };
+        let component = Section::read(findings, &entry.node, &path, entry.line, factory.configure).flatten();
+        Some(Declared { id: entry.key.clone(), line: entry.line, signals: factory.signals, component })
+    };
+    // An id that cannot be built still exists, so that pipelines that name it cause no second problem.
+    let broken = |entry: &Entry| Declared {
+        id: entry.key.clone(),
+        line: entry.line,
+        signals: Signals::Each(super::component::EVERY_SIGNAL),
+        component: None,
+    };
+    entries.iter().map(|entry| one(entry).unwrap_or_else(|| broken(entry))).collect()
+}
+
+/// The type of an id, if the id is well formed.
+fn check_id(id: &str) -> Result<&str, &'static str> {
+    let (kind, name) = match id.split_once('/') {
+        Some((kind, name)) => (kind, Some(name)),
+        None => (id, None),
+    };
+    if !kind.starts_with(|c: char| c.is_ascii_alphabetic())
+        || kind.len() > 63
+        || !kind.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        return Err("the type begins with a letter and has letters, digits and `_`");
+    }
+    match name {
+        Some("") => Err("the part after `/` is empty"),
+        Some(name) if name.chars().any(|c| c.is_whitespace() || c.is_control()) => Err("the name has blanks"),
+        _ => Ok(kind),
+    }
+}
+
+/// An id that is a connector and an exporter or receiver at once could mean both.
+fn both_sides(components: &Components, findings: &Findings) {
+    for connector in &components.connectors {
+        let exporter = components.exporters.iter().any(|other| other.id == connector.id);
+        let receiver = components.receivers.iter().any(|other| other.id == connector.id);
+        if exporter || receiver {
+            let other = if exporter { "an exporter" } else { "a receiver" };
+            let message = format!("`{}` is ambiguous: it is a connector and {other}", connector.id);
+            findings.push(connector.line, &format!("connectors.{}", connector.id), Problem::new(message));
+        }
+    }
+}
+
+fn extensions(references: &[Reference], components: &Components, findings: &Findings) -> Vec<String> {
+    let mut ids: Vec<String> = Vec::new();
+    for reference in references {
+        if components.extensions.iter().any(|extension| extension.id == reference.id) {
+            if !ids.contains(&reference.id) {
+                ids.push(reference.id.clone());
+            }
+            continue;
+        }
+        let problem = Problem::new(format!("the extension `{}` is not declared", reference.id));
+        let known = components.extensions.iter().map(|extension| extension.id.as_str());
+        findings.push(reference.line, "service.extensions", problem.suggest(&reference.id, known));
+    }
+    ids
+}

@@ -1,0 +1,281 @@
+//! `${env:X}` in the configuration, as the reference collector expands it.
+//!
+//! - A value that is one reference as a whole is typed by YAML, but keeps the variable's text for targets that want
+//!   text. A reference inside a longer string gives text.
+//! - What came out is looked at again, so a variable may hold references; a thousand rounds or a megabyte are an error.
+//! - `${env:X:-default}` is for unset variables. An unset one without a default, and an empty one, is null.
+//! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`, in values, not
+//!   in keys. Whoever wants a variable's `$` to survive doubles it in the variable.
+//!
+//! Values never show up in messages: they may be secrets.
+
+use std::ffi::OsString;
+
+use super::node::{Entry, Node, Value};
+use super::section::Findings;
+use crate::diag::Problem;
+
+const MOST_ROUNDS: usize = 1000;
+const MOST_BYTES: usize = 1 << 20;
+
+/// What the expansion needs from outside.
+pub struct Sources<'a> {
+    /// The environment.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Reads a text as YAML; `None` if it is none.
+    pub parse: &'a dyn Fn(&str) -> Option<Node>,
+}
+
+/// Expands a whole configuration; problems carry the line of the value.
+#[must_use]
+pub fn expand(node: Node, sources: &Sources<'_>, findings: &Findings) -> Node {
+    let expander = Expander { sources, findings };
+    expander.node(node, "")
+}
+
+struct Expander<'a> {
+    sources: &'a Sources<'a>,
+    findings: &'a Findings,
+}
+
+impl Expander<'_> {
+    fn node(&self, node: Node, path: &str) -> Node {
+        let line = node.line;
+        let mut node = match self.references(node) {
+            Ok(node) => node,
+            Err(problem) => {
+                self.findings.push(line, path, problem);
+                return Node::new(line, Value::Null);
+            }
+        };
+        node.value = match node.value {
+            Value::List(items) => {
+                let item = |(index, item)| self.node(item, &format!("{path}[{index}]"));
+                Value::List(items.into_iter().enumerate().map(item).collect())
+            }
+            Value::Map(entries) => Value::Map(entries.into_iter().map(|entry| self.entry(entry, path)).collect()),
+            Value::Text(text) => Value::Text(unescape(&text)),
+            other => other,
+        };
+        node.text = node.text.map(|text| unescape(&text));
+        node
+    }
+
+    fn entry(&self, entry: Entry, path: &str) -> Entry {
+        let Entry { key, line, node } = entry;
+        let key = match self.references(Node::new(line, Value::Text(key.clone()))) {
+            Ok(expanded) => expanded.as_text().map_or(key, str::to_owned),
+            Err(problem) => {
+                self.findings.push(line, path, problem);
+                key
+            }
+        };
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        Entry { node: self.node(node, &path), key, line }
+    }
+
+    /// Replaces references until there are none.
+    fn references(&self, mut node: Node) -> Result<Node, Problem> {
+        for _ in 0..MOST_ROUNDS {
+            let Value::Text(text) = &node.value else { return Ok(node) };
+            let Some(reference) = find(text) else { return Ok(node) };
+            let found = self.resolve(reference)?;
+            if reference == text {
+                node = self.whole(found, node.line);
+                continue;
+            }
+            let replaced = text.replace(reference, found.as_text());
+            if replaced.len() > MOST_BYTES {
+                break;
+            }
+            node = Node { referenced: node.referenced, ..Node::new(node.line, Value::Text(replaced)) };
+        }
+        let message = "a variable refers to itself: too many recursive expansions";
+        Err(Problem::new(message).hint("double the `$` of a value that shall stay as it is"))
+    }
+
+    fn whole(&self, found: Found, line: u32) -> Node {
+        let text = match found {
+            Found::EmptyText => return Node::new(line, Value::Text(String::new())),
+            Found::Text(text) => text,
+        };
+        let value = match (self.sources.parse)(&text) {
+            Some(Node { value: Value::Text(_), .. }) | None => Value::Text(text.clone()),
+            Some(mut parsed) => {
+                put_at(&mut parsed, line);
+                parsed.value
+            }
+        };
+        Node { line, value, text: Some(text), referenced: true }
+    }
+
+    fn resolve(&self, reference: &str) -> Result<Found, Problem> {
+        let inner = &reference[2..reference.len() - 1];
+        if inner.contains('$') {
+            return Err(Problem::new(format!("`{reference}` contains a `$`")).hint("write `$$` for a `$` in a value"));
+        }
+        let (scheme, rest) = match inner.split_once(':') {
+            Some((scheme, rest)) => (scheme, rest),
+            None => ("env", inner),
+        };
+        if scheme != "env" {
+            let problem = Problem::new(format!("`{reference}`: references to `{scheme}` are not supported"));
+            return Err(problem.hint("supported: `${env:NAME}` and `${env:NAME:-default}`"));
+        }
+        let (name, default) = match rest.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (rest, None),
+        };
+        let good_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !good_start || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            let problem = Problem::new(format!("`{reference}`: `{name}` is no name of a variable"));
+            return Err(problem.hint("a name has letters, digits and `_`, and does not begin with a digit"));
+        }
+        match (self.sources.variable)(name) {
+            Some(value) => match value.into_string() {
+                Ok(text) => Ok(Found::Text(text)),
+                Err(_) => Err(Problem::new(format!("the value of the variable `{name}` is not UTF-8"))),
+            },
+            None => Ok(match default {
+                Some("") => Found::EmptyText,
+                Some(default) => Found::Text(default.to_owned()),
+                None => Found::Text(String::new()),
+            }),
+        }
+    }
+}
+
+enum Found {
+    /// A default that was written as empty: text, not null.
+    EmptyText,
+    Text(String),
+}
+
+impl Found {
+    fn as_text(&self) -> &str {
+        match self {
+            Self::EmptyText => "",
+            Self::Text(text) => text,
+        }
+    }
+}
+
+/// The first innermost reference that is not protected.
+fn find(text: &str) -> Option<&str> {
+    let mut from = 0;
+    while let Some(close) = text[from..].find('}').map(|place| from + place) {
+        if let Some(open) = text[from..=close].rfind("${").map(|place| from + place) {
+            let dollars = text[from..open].bytes().rev().take_while(|byte| *byte == b'$').count();
+            if dollars % 2 == 0 {
+                return Some(&text[open..=close]);
+            }
+        }
+        from = close + 1;
+    }
+    None
+}
+
+fn unescape(text: &str) -> String {
+    text.replace("$$", "$")
+}
+
+fn put_at(node: &mut Node, line: u32) {
+    node.line = line;
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(|item| put_at(item, line)),
+        Value::Map(entries) => {
+            for entry in entries {
+                entry.line = line;
+                put_at(&mut entry.node, line);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::scalar::type_plain;
+
+    fn expanded(text: &str) -> Result<Node, String> {
+        let variable = |name: &str| {
+            let value = match name {
+                "X" => "value",
+                "NUMBER" => "0123",
+                "TOKEN" => "ab$$cd$$$$e",
+                "PORT" => "8080",
+                "EMPTY" => "",
+                "NESTED" => "${env:X}",
+                "SELF" => "${env:SELF}",
+                "TWICE" => "${env:TWICE}${env:TWICE}",
+                "QUOTED" => "\"12\"",
+                _ => return None,
+            };
+            Some(OsString::from(value))
+        };
+        let parse = |text: &str| {
+            let quoted = text.starts_with('"');
+            Some(Node::new(1, if quoted { Value::Text(text.trim_matches('"').into()) } else { type_plain(text) }))
+        };
+        let findings = Findings::new("c.yaml");
+        let sources = Sources { variable: &variable, parse: &parse };
+        let node = expand(Node::new(7, Value::Text(text.into())), &sources, &findings);
+        match findings.problems.take().into_iter().next() {
+            Some(problem) => Err(format!("{} {}", problem.location, problem.message)),
+            None => Ok(node),
+        }
+    }
+
+    fn text(text: &str) -> String {
+        expanded(text).expect("expands").as_text().expect("text").to_owned()
+    }
+
+    #[test]
+    fn a_whole_reference_is_typed_and_keeps_its_text() {
+        let node = expanded("${env:NUMBER}").expect("expands");
+        assert_eq!((node.value.clone(), node.as_text()), (Value::Integer(83), Some("0123")));
+        assert_eq!(expanded("${NUMBER}").expect("expands").value, Value::Integer(83));
+        assert_eq!(expanded("${env:NOPE}").expect("expands").value, Value::Null);
+        assert_eq!(expanded("${env:EMPTY:-x}").expect("expands").value, Value::Null);
+        assert_eq!(expanded("${env:NOPE:-5}").expect("expands").value, Value::Integer(5));
+        assert_eq!(expanded("${env:NOPE:-}").expect("expands").value, Value::Text(String::new()));
+        assert_eq!(text("${env:QUOTED}"), "\"12\"");
+    }
+
+    #[test]
+    fn inside_a_string_it_is_text() {
+        assert_eq!(expanded("${env:NUMBER}${env:NOPE:-}").expect("expands").value, Value::Text("0123".into()));
+        assert_eq!(text("http://${env:X}:${env:PORT}/${env:X}"), "http://value:8080/value");
+        assert_eq!(text("${env:NESTED}!"), "value!");
+        assert_eq!(text("open ${env:X"), "open ${env:X");
+        assert_eq!(text("Bearer ${env:TOKEN}"), "Bearer ab$cd$$e");
+    }
+
+    #[test]
+    fn dollars() {
+        assert_eq!(text("$${1}_$${2}"), "${1}_${2}");
+        assert_eq!(text("$1 $ $$"), "$1 $ $");
+        assert_eq!(text("$${env:X} ${env:X}"), "$value value");
+        assert_eq!(text("$$${env:X}"), "$value");
+        assert_eq!(text("$$$${env:X}"), "$${env:X}");
+        assert_eq!(text("^([^:]+):(.+)$$"), "^([^:]+):(.+)$");
+    }
+
+    #[test]
+    fn refused_with_the_line_and_without_values() {
+        for (wrong, word) in [
+            ("${env:1BAD}", "1BAD"),
+            ("${env:A-B}", "A-B"),
+            ("${nope:x}", "nope"),
+            ("${env:}", "env"),
+            ("${env:$X}", "$"),
+            ("${file:missing.yaml}", "missing.yaml"),
+            ("${env:SELF}", "recursive"),
+            ("${env:TWICE}", "recursive"),
+        ] {
+            let message = expanded(wrong).expect_err(wrong);
+            assert!(message.starts_with("c.yaml:7 ") && message.contains(word), "{wrong}: {message}");
+        }
+    }
+}
