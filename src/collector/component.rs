@@ -48,7 +48,7 @@ pub enum Signals {
 }
 
 /// All three signals.
-pub const EVERY_SIGNAL: &[Signal] = &[Signal::Traces, Signal::Metrics, Signal::Logs];
+pub const EVERY_SIGNAL: &[Signal] = &Signal::ALL;
 
 /// A checked receiver: one instance for each id, shared by all pipelines that name it.
 pub trait Receiver: Send {

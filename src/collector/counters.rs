@@ -60,7 +60,7 @@ impl Counters {
     /// Every count: component, signal, what, how many; in a stable order.
     #[must_use]
     pub fn all(&self) -> Vec<(String, Signal, Tally, u64)> {
-        let signals = super::component::EVERY_SIGNAL;
+        let signals = &Signal::ALL;
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut rows = Vec::new();
         for (component, of_component) in counts.iter() {
