@@ -93,7 +93,8 @@ class _Loader:
         except ImportError as error:
             self._watch.say("no-telemetry", "nemo-lens cannot be imported: %s" % error)
             raise
-        if PathFinder.find_spec("opentelemetry.sdk", sys.modules["opentelemetry"].__path__) is None:
+        opentelemetry = PathFinder.find_spec("opentelemetry")
+        if opentelemetry is None or PathFinder.find_spec("opentelemetry.sdk", opentelemetry.submodule_search_locations) is None:
             self._watch.say("no-telemetry", "the OpenTelemetry SDK is not installed in %s (install `nemo-gym[telemetry]`)" % sys.prefix)
             return
         try:
