@@ -4,12 +4,14 @@
 //! ([`Payload::decode`]), passed on as shared slices, and read by views where someone looks inside.
 //! Only resources, metric names and schema URLs are decoded, since those are what pipelines change.
 
+mod json;
 mod payload;
 mod records;
 mod resource;
 mod schema;
 mod validate;
 mod value;
+mod view;
 pub mod wire;
 
 pub use payload::{Payload, ResourceItems, ScopeItems, Signal, encode_scope};
@@ -17,3 +19,4 @@ pub use records::{Items, Metric, Records};
 pub use resource::Resource;
 pub use validate::DecodeError;
 pub use value::{AnyValue, KeyValue, Text};
+pub use view::{Attributes, EventView, LogView, SpanView, ValueView};

@@ -1,22 +1,46 @@
 //! The one check of what comes in: after it, every later pass over the bytes is sure to succeed.
 
+use std::fmt;
+
 use super::schema::{Field, Kind, Message, Presence};
 use super::wire::{MAX_DEPTH, Reader, Value, WireError};
 
 /// Why a request is refused: what is wrong and in which field of which message.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct DecodeError(String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecodeError {
+    /// From the innermost field outwards.
+    path: Vec<&'static str>,
+    text: String,
+}
 
 impl DecodeError {
     /// An error with its text.
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self { path: Vec::new(), text: text.into() }
     }
 
     /// Bytes that are no message of this type.
     pub(super) fn wire(message: &str, error: WireError) -> Self {
-        Self(format!("{message}: {error}"))
+        Self::new(format!("{message}: {error}"))
+    }
+
+    /// The same error as seen from the message around: it happened in this field.
+    pub(super) fn within(mut self, field: &'static str) -> Self {
+        self.path.push(field);
+        self
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl fmt::Display for DecodeError {
+    /// `spans.traceId: offset 17: ...`; of a deep path its innermost part.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let innermost = &self.path[..self.path.len().min(8)];
+        for (place, field) in innermost.iter().rev().enumerate() {
+            write!(formatter, "{}{field}", if place > 0 { "." } else { "" })?;
+        }
+        write!(formatter, "{}{}", if innermost.is_empty() { "" } else { ": " }, self.text)
     }
 }
 
@@ -31,7 +55,9 @@ pub(super) fn validate(bytes: &[u8], message: &'static Message, depth: usize) ->
         if let Some(slot) = message.slot(number) {
             let field = &message.fields[slot];
             match (field.kind, value) {
-                (Kind::Message(inner), Value::Bytes(bytes)) => validate(bytes, inner, depth + 1)?,
+                (Kind::Message(inner), Value::Bytes(bytes)) => {
+                    validate(bytes, inner, depth + 1).map_err(|error| error.within(field.name()))?;
+                }
                 _ => check(field, value).map_err(|what| refused(message, field, &what))?,
             }
         }
@@ -40,7 +66,7 @@ pub(super) fn validate(bytes: &[u8], message: &'static Message, depth: usize) ->
 }
 
 fn refused(message: &Message, field: &Field, what: &str) -> DecodeError {
-    DecodeError(format!("field {} of {}: {what}", field.name(), message.name))
+    DecodeError::new(format!("{}: {what}", message.name)).within(field.name())
 }
 
 /// The value has the wire type of the field, and the length where there is one to check.
