@@ -61,7 +61,7 @@ fn normal(value: &Value, key: &str) -> Value {
         }
         Value::Array(items) => {
             let mut items: Vec<Value> = items.iter().map(|item| normal(item, "")).collect();
-            let any_array = key == "values" && !items.first().is_some_and(|item| item.get("key").is_some());
+            let any_array = key == "values" && items.first().is_none_or(|item| item.get("key").is_none());
             if !any_array && !ORDERED.contains(&key) {
                 items.sort_by_key(Value::to_string);
             }

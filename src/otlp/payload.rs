@@ -83,7 +83,7 @@ pub struct ResourceItems {
 /// A scope and what it recorded.
 #[derive(Debug, Clone)]
 pub struct ScopeItems {
-    /// The InstrumentationScope message in wire form; see [`encode_scope`].
+    /// The `InstrumentationScope` message in wire form; see [`encode_scope`].
     pub scope: Bytes,
     /// Where the items' conventions are described; often empty.
     pub schema_url: Text,
@@ -91,7 +91,7 @@ pub struct ScopeItems {
     pub items: Items,
 }
 
-/// An InstrumentationScope message.
+/// An `InstrumentationScope` message.
 #[must_use]
 pub fn encode_scope(name: &str, version: &str, attributes: &[KeyValue]) -> Bytes {
     let mut writer = Writer::new();

@@ -29,7 +29,7 @@ struct Run {
 }
 
 impl Records {
-    /// The number of the items in ScopeSpans, ScopeLogs and ScopeMetrics alike.
+    /// The number of the items in `ScopeSpans`, `ScopeLogs` and `ScopeMetrics` alike.
     pub const FIELD: u32 = 2;
 
     /// Takes up a run of `count` validated items, each written as a field of number [`Records::FIELD`].

@@ -80,8 +80,8 @@ fn check(field: &Field, value: Value<'_>) -> Result<(), String> {
         }
         (Kind::String | Kind::Bytes, Value::Bytes(_))
         | (Kind::Fixed32, Value::Fixed32(_))
-        | (Kind::Fixed64 | Kind::Sfixed64 | Kind::Double, Value::Fixed64(_)) => true,
-        (
+        | (Kind::Fixed64 | Kind::Sfixed64 | Kind::Double, Value::Fixed64(_))
+        | (
             Kind::Bool | Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Int64 | Kind::Uint64 | Kind::Enum(_),
             Value::Varint(_),
         ) => true,

@@ -80,25 +80,25 @@ impl fmt::Display for Text {
     }
 }
 
-/// The value of an attribute (AnyValue).
+/// The value of an attribute (`AnyValue`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum AnyValue {
     /// No value at all; not the same as an empty text.
     #[default]
     Empty,
-    /// stringValue.
+    /// `stringValue`.
     String(Text),
-    /// boolValue.
+    /// `boolValue`.
     Bool(bool),
-    /// intValue.
+    /// `intValue`.
     Int(i64),
-    /// doubleValue.
+    /// `doubleValue`.
     Double(f64),
-    /// arrayValue.
+    /// `arrayValue`.
     Array(Vec<AnyValue>),
-    /// kvlistValue.
+    /// `kvlistValue`.
     Map(Vec<KeyValue>),
-    /// bytesValue.
+    /// `bytesValue`.
     Bytes(Bytes),
 }
 
@@ -117,7 +117,7 @@ impl KeyValue {
         Self { key: key.into(), value: value.into() }
     }
 
-    /// Reads a validated KeyValue message; `whole` is what the slice was cut from.
+    /// Reads a validated `KeyValue` message; `whole` is what the slice was cut from.
     pub(super) fn decode(whole: &Bytes, message: &[u8]) -> Self {
         let mut attribute = Self::default();
         for (number, value) in fields(message) {
@@ -130,7 +130,7 @@ impl KeyValue {
         attribute
     }
 
-    /// Writes the content of a KeyValue message.
+    /// Writes the content of a `KeyValue` message.
     pub fn encode(&self, writer: &mut Writer) {
         writer.bytes_field(1, self.key.as_bytes());
         if self.value != AnyValue::Empty {
@@ -140,7 +140,7 @@ impl KeyValue {
 }
 
 impl AnyValue {
-    /// Reads a validated AnyValue message.
+    /// Reads a validated `AnyValue` message.
     #[must_use]
     pub fn decode(message: &Bytes) -> Self {
         let mut decoded = Self::Empty;
@@ -178,7 +178,7 @@ impl AnyValue {
         }
     }
 
-    /// Writes the content of an AnyValue message.
+    /// Writes the content of an `AnyValue` message.
     pub fn encode(&self, writer: &mut Writer) {
         match self {
             Self::Empty => {}

@@ -21,9 +21,9 @@ pub struct SpanView<'a> {
     pub trace_state: &'a [u8],
     /// The name.
     pub name: &'a [u8],
-    /// SpanKind: 0 unspecified, 1 internal, 2 server, 3 client, 4 producer, 5 consumer; others may occur.
+    /// `SpanKind`: 0 unspecified, 1 internal, 2 server, 3 client, 4 producer, 5 consumer; others may occur.
     pub kind: i32,
-    /// StatusCode: 0 unset, 1 ok, 2 error; others may occur.
+    /// `StatusCode`: 0 unset, 1 ok, 2 error; others may occur.
     pub status_code: i32,
     /// Start, in nanoseconds since 1970.
     pub start_time_unix_nano: u64,
@@ -110,7 +110,7 @@ pub struct LogView<'a> {
     pub time_unix_nano: u64,
     /// When it was seen, in nanoseconds since 1970.
     pub observed_time_unix_nano: u64,
-    /// SeverityNumber: 1 to 24, 0 if not known; others may occur.
+    /// `SeverityNumber`: 1 to 24, 0 if not known; others may occur.
     pub severity_number: i32,
     /// The sender's word for the severity.
     pub severity_text: &'a [u8],
@@ -125,7 +125,7 @@ pub struct LogView<'a> {
 }
 
 impl<'a> LogView<'a> {
-    /// Looks at a validated LogRecord message.
+    /// Looks at a validated `LogRecord` message.
     #[must_use]
     pub fn new(message: &'a [u8]) -> Self {
         let mut view = Self { message, ..Self::default() };
@@ -197,24 +197,24 @@ pub enum ValueView<'a> {
     /// No value at all.
     #[default]
     Empty,
-    /// stringValue.
+    /// `stringValue`.
     String(&'a [u8]),
-    /// boolValue.
+    /// `boolValue`.
     Bool(bool),
-    /// intValue.
+    /// `intValue`.
     Int(i64),
-    /// doubleValue.
+    /// `doubleValue`.
     Double(f64),
-    /// arrayValue: the ArrayValue message.
+    /// arrayValue: the `ArrayValue` message.
     Array(&'a [u8]),
-    /// kvlistValue: the KeyValueList message.
+    /// kvlistValue: the `KeyValueList` message.
     Map(&'a [u8]),
-    /// bytesValue.
+    /// `bytesValue`.
     Bytes(&'a [u8]),
 }
 
 impl<'a> ValueView<'a> {
-    /// Looks at a validated AnyValue message.
+    /// Looks at a validated `AnyValue` message.
     #[must_use]
     pub fn new(message: &'a [u8]) -> Self {
         Self::Empty.replaced_by(message)
@@ -237,7 +237,7 @@ impl<'a> ValueView<'a> {
         self
     }
 
-    /// Writes the content of an AnyValue message.
+    /// Writes the content of an `AnyValue` message.
     pub fn encode(self, writer: &mut Writer) {
         match self {
             Self::Empty => {}

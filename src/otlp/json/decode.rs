@@ -1,4 +1,4 @@
-//! OTLP/JSON to wire form, with the rules of the reference: names in lowerCamelCase or snake_case,
+//! OTLP/JSON to wire form, with the rules of the reference: names in `lowerCamelCase` or `snake_case`,
 //! enums as number or name, 64-bit numbers as number or text, ids in hexadecimal of either case, bytes
 //! in base64, unknown keys skipped, `null` for no text, list or message, the last of a repeated key.
 

@@ -30,7 +30,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
 
 /// How many bytes at the start need no escape. Sixteen at a time, so that the compiler compares them at once.
 fn plain_length(text: &[u8]) -> usize {
-    let special = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
     let (blocks, tail) = text.as_chunks::<16>();
     for (place, block) in blocks.iter().enumerate() {
         if block.iter().fold(false, |found, byte| found | special(byte)) {
@@ -59,7 +59,6 @@ pub fn write_double(out: &mut Vec<u8>, value: f64) {
 }
 
 /// An unsigned number.
-#[expect(clippy::cast_possible_truncation, reason = "one digit at a time")]
 pub(super) fn write_unsigned(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
     let mut place = digits.len();
