@@ -4,5 +4,7 @@
 //! on nodes, before anything is checked.
 
 mod node;
+mod world;
 
 pub use node::{Node, NodeValue};
+pub use world::{TIME_LIMIT, World};

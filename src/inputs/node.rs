@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::diag::Location;
-use crate::plan::Text;
+use crate::plan::{Encoding, Text, Tree};
 
 /// A value and where its author wrote it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,9 +31,18 @@ pub enum NodeValue {
     Plain(String),
     /// Text: a Lua string, a quoted YAML scalar, or anything with references in it.
     Text(Text),
+    /// A document that becomes text at launch, its references escaped as the encoding asks: `gym.json` and `gym.yaml`
+    /// of late values. Allowed where a whole value of `env` or `files` is due, nowhere else.
+    Encoded {
+        /// As what.
+        encoding: Encoding,
+        /// The document.
+        value: Tree,
+    },
     /// A list.
     List(Vec<Node>),
-    /// A mapping, in the author's order.
+    /// A mapping, in the author's order (Lua: sorted by key). Lua's `{}` is an empty one, and means an empty list where a
+    /// list is due.
     Map(IndexMap<String, Node>),
     /// A Lua function: a hook of a fragment, by its place in the VM's registry.
     Function(usize),

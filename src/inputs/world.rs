@@ -1,0 +1,124 @@
+//! What reading a job may know of the machine and of the person who runs it.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use crate::diag::Location;
+
+/// Everything outside of the files themselves that a plan depends on. Nothing else is asked of the machine while a job
+/// is read, so a test gives its own and sees nothing of the real one.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// gymrun's own environment. Variables that are not UTF-8 are left out.
+    pub environment: BTreeMap<String, String>,
+    /// The name of the user: attribute `user`.
+    pub user: String,
+    /// The number of the user.
+    pub uid: u32,
+    /// Absolute. Paths from the command line are relative to it.
+    pub working_directory: PathBuf,
+    /// The job id if none is given: `gym-job-<UTC YYYYmmdd_HHMMSS>-<6 hex>`.
+    pub default_job_id: String,
+    /// Whether secrets and the like must be there (`run`, `plan`) or are not looked at (`check`).
+    pub look_up_secrets: bool,
+    /// How long policy may take in all; a script that takes longer is ended.
+    pub time_limit: Duration,
+}
+
+/// How long a job may take to be read.
+pub const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+impl World {
+    /// The machine and the user as they are.
+    pub fn real() -> std::io::Result<Self> {
+        let environment: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let uid = nix::unistd::getuid();
+        let user = nix::unistd::User::from_uid(uid).ok().flatten().map(|u| u.name);
+        let user = user
+            .or_else(|| environment.get("USER").filter(|name| !name.is_empty()).cloned())
+            .unwrap_or_else(|| uid.to_string());
+        let time = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S");
+        Ok(Self {
+            default_job_id: format!("gym-job-{time}-{:06x}", fastrand::u32(..0x0100_0000)),
+            environment,
+            user,
+            uid: uid.as_raw(),
+            working_directory: std::env::current_dir()?,
+            look_up_secrets: true,
+            time_limit: TIME_LIMIT,
+        })
+    }
+
+    /// A variable of gymrun's own environment.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.environment.get(name).map(String::as_str)
+    }
+
+    /// A path of the command line made absolute, `.` and `..` taken out by name.
+    #[must_use]
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        tidy(&self.working_directory.join(path))
+    }
+
+    /// The name of a file as a person would write it: relative to the working directory where it lies below it.
+    #[must_use]
+    pub fn display(&self, path: &Path) -> String {
+        let path = self.absolute(path);
+        path.strip_prefix(&self.working_directory).unwrap_or(&path).display().to_string()
+    }
+
+    /// The directory to which a path that was written at `location` is relative. Places that are no file
+    /// (`<command line>`) stand for the working directory.
+    #[must_use]
+    pub fn directory_of(&self, location: &Location) -> PathBuf {
+        if location.file.is_empty() || location.file.starts_with('<') {
+            return self.working_directory.clone();
+        }
+        let file = self.absolute(Path::new(&location.file));
+        file.parent().map_or_else(|| self.working_directory.clone(), Path::to_path_buf)
+    }
+}
+
+/// `path` without `.` and with each `..` taking the name before it away.
+fn tidy(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::World;
+    use crate::diag::Location;
+
+    #[test]
+    fn paths_are_shown_short_and_found_again() {
+        let world = World {
+            environment: std::collections::BTreeMap::new(),
+            user: "tester".into(),
+            uid: 1000,
+            working_directory: "/home/tester/jobs".into(),
+            default_job_id: "test".into(),
+            look_up_secrets: false,
+            time_limit: super::TIME_LIMIT,
+        };
+        assert_eq!(world.display(Path::new("./a/../job.lua")), "job.lua");
+        assert_eq!(world.display(Path::new("/etc/gymrun/x.lua")), "/etc/gymrun/x.lua");
+        assert_eq!(world.directory_of(&Location::new("sub/job.lua", 3)), Path::new("/home/tester/jobs/sub"));
+        assert_eq!(world.directory_of(&Location::file("<command line>")), Path::new("/home/tester/jobs"));
+    }
+}
