@@ -4,8 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// nemo-lens as PyPI has it, in what matters here.
-const OLD_LENS: &[(&str, &str)] = &[
+/// Files of a package, with their text.
+type Package<'a> = &'a [(&'a str, &'a str)];
+
+/// nemo-lens as the package registry has it, in what matters here.
+const OLD_LENS: Package<'_> = &[
     ("nemo/lens/__init__.py", "from nemo.lens.groups import SpanGroup\n__version__ = '0.1.0'\n"),
     (
         "nemo/lens/groups.py",
@@ -13,14 +16,14 @@ const OLD_LENS: &[(&str, &str)] = &[
     ),
     ("nemo/lens/semconv.py", "NEMO_RUN_ID = 'nemo.run.id'\n"),
 ];
-const NEW_LENS: &[(&str, &str)] = &[
+const NEW_LENS: Package<'_> = &[
     ("nemo/lens/__init__.py", "from nemo.lens.groups import SpanGroup\n__version__ = '0.2.0'\n"),
     ("nemo/lens/groups.py", "class SpanGroup: pass\nclass SpanRegistry: pass\n"),
     ("nemo/lens/semconv.py", "NV_DL_RANK = 'theirs'\nNV_DL_WORLD_SIZE = 'theirs'\n"),
 ];
-const GYM: &[(&str, &str)] = &[("nemo_gym/__init__.py", ""), ("nemo_gym/telemetry/__init__.py", "")];
-const OLD_GYM: &[(&str, &str)] = &[("nemo_gym/__init__.py", "")];
-const SDK: &[(&str, &str)] = &[("opentelemetry/trace.py", ""), ("opentelemetry/sdk/__init__.py", "")];
+const GYM: Package<'_> = &[("nemo_gym/__init__.py", ""), ("nemo_gym/telemetry/__init__.py", "")];
+const OLD_GYM: Package<'_> = &[("nemo_gym/__init__.py", "")];
+const SDK: Package<'_> = &[("opentelemetry/trace.py", ""), ("opentelemetry/sdk/__init__.py", "")];
 
 /// What a server does when it sets its telemetry up.
 const SET_UP: &str = "
@@ -41,7 +44,7 @@ struct Python {
 
 impl Python {
     /// A Python that finds those packages, and no others than its own.
-    fn new(test: &str, packages: &[&[(&str, &str)]]) -> Option<Self> {
+    fn new(test: &str, packages: &[Package<'_>]) -> Option<Self> {
         if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
             let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
             assert!(!required.split(',').any(|word| word.trim() == "python3"), "python3 is required");
@@ -58,7 +61,7 @@ impl Python {
         Some(Self { folder })
     }
 
-    /// Runs a script with the module in front; `enabled` is NEMO_GYM_OTEL_ENABLED.
+    /// Runs a script with the module in front; `enabled` is `NEMO_GYM_OTEL_ENABLED`.
     fn run(&self, script: &str, enabled: &str) -> Output {
         let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("lua/policy/python");
         Command::new("python3")
@@ -98,7 +101,7 @@ fn a_newer_nemo_lens_is_left_alone() {
 
 #[test]
 fn telemetry_that_cannot_work_is_said() {
-    let cases: [(&str, &[&[(&str, &str)]], &str); 4] = [
+    let cases: [(&str, &[Package<'_>], &str); 4] = [
         ("no-lens", &[GYM, SDK], "nemo-lens is not installed in "),
         ("no-sdk", &[GYM, OLD_LENS, &SDK[..1]], "the OpenTelemetry SDK is not installed in "),
         ("old-gym", &[OLD_GYM, OLD_LENS, SDK], "this NeMo Gym has no telemetry (0.7.0 has)"),
