@@ -12,6 +12,7 @@ pub mod duration;
 pub mod expand;
 pub mod exporters;
 pub mod extensions;
+pub mod listen;
 pub mod log;
 pub mod node;
 pub mod pipelines;

@@ -1,6 +1,8 @@
 //! The receivers, one line each.
 
+pub mod otlp;
+
 use super::component::{Factory, Receiver};
 
 /// Every kind of receiver.
-pub const RECEIVERS: &[Factory<dyn Receiver>] = &[];
+pub const RECEIVERS: &[Factory<dyn Receiver>] = &[otlp::FACTORY];

@@ -1,0 +1,50 @@
+//! What both protocols share: the way of a request into the pipelines.
+
+use tokio_util::sync::CancellationToken;
+
+use super::status::{INTERNAL, Status};
+use crate::collector::component::{Context, Outputs};
+use crate::collector::counters::Tally;
+use crate::otlp::{Payload, Signal};
+
+/// Hands payloads to the pipelines and counts them.
+pub(super) struct Intake {
+    context: Context,
+    outputs: Outputs,
+    /// The time for what is in flight is over.
+    abandoned: CancellationToken,
+}
+
+impl Intake {
+    pub fn new(context: Context, outputs: Outputs, abandoned: CancellationToken) -> Self {
+        Self { context, outputs, abandoned }
+    }
+
+    /// Whether some pipeline takes the signal.
+    pub fn takes(&self, signal: Signal) -> bool {
+        self.outputs.get(signal).is_some()
+    }
+
+    /// Hands a payload on; one without items is success as it is. A client that goes away does not undo it, so that
+    /// all pipelines get it or none.
+    pub async fn take(&self, payload: Payload) -> Result<(), Status> {
+        let (signal, items) = (payload.signal, payload.item_count());
+        let Some(next) = self.outputs.get(signal).filter(|_| items > 0).cloned() else { return Ok(()) };
+        let (context, abandoned) = (self.context.clone(), self.abandoned.clone());
+        let handed = tokio::spawn(async move {
+            let result = tokio::select! {
+                result = next.consume(payload) => result.map_err(Status::from),
+                () = abandoned.cancelled() => Err(Status::unavailable("the collector is shutting down")),
+            };
+            let tally = if result.is_ok() { Tally::Received } else { Tally::Refused };
+            context.count(signal, tally, items);
+            if let Err(status) = &result {
+                context.failed(&format!("refused {items} items of {}: {}", signal.name(), status.message));
+            }
+            result
+        });
+        handed.await.unwrap_or_else(|error| {
+            Err(Status { code: INTERNAL, http: 500, message: format!("the pipeline failed: {error}") })
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! Starting and stopping.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::config::{GrpcSettings, HttpSettings};
+use super::intake::Intake;
+use super::{grpc, http};
+use crate::collector::component::{Context, Outputs, Receiver, Running, until};
+use crate::collector::listen::listen;
+use crate::diag::Problem;
+
+/// A checked receiver.
+pub(super) struct OtlpReceiver {
+    pub grpc: Option<GrpcSettings>,
+    pub http: Option<HttpSettings>,
+}
+
+impl Receiver for OtlpReceiver {
+    fn start(
+        self: Box<Self>,
+        context: Context,
+        outputs: Outputs,
+    ) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>> {
+        Box::pin(async move {
+            let running = self.listen(context, outputs).await?;
+            Ok(Box::new(running) as Box<dyn Running>)
+        })
+    }
+}
+
+impl OtlpReceiver {
+    pub(super) async fn listen(self, context: Context, outputs: Outputs) -> Result<Listening, Problem> {
+        let (stop, abandoned) = (CancellationToken::new(), CancellationToken::new());
+        let intake = Arc::new(Intake::new(context.clone(), outputs, abandoned.clone()));
+        // Both are bound before one of them answers.
+        let grpc = match self.grpc {
+            Some(settings) => Some((listen(&settings.endpoint).await?, settings)),
+            None => None,
+        };
+        let http = match self.http {
+            Some(settings) => Some((listen(&settings.endpoint).await?, settings)),
+            None => None,
+        };
+        let mut servers = Vec::new();
+        if let Some(((listener, address), settings)) = grpc {
+            context.log.info(&format!("listens on {address} for OTLP/gRPC"));
+            let (intake, stop, context) = (Arc::clone(&intake), stop.clone(), context.clone());
+            servers.push(tokio::spawn(async move {
+                if let Err(error) = grpc::serve(listener, settings.max_message, intake, stop).await {
+                    context.failed(&format!("the gRPC server on {address} ended: {error}"));
+                }
+            }));
+        }
+        if let Some(((listener, address), settings)) = http {
+            context.log.info(&format!("listens on {address} for OTLP/HTTP"));
+            servers.push(tokio::spawn(http::serve(listener, settings, intake, stop.clone())));
+        }
+        Ok(Listening { stop, abandoned, servers })
+    }
+}
+
+/// A receiver that answers.
+pub(super) struct Listening {
+    /// No new requests.
+    stop: CancellationToken,
+    /// No more time for those in flight.
+    abandoned: CancellationToken,
+    servers: Vec<JoinHandle<()>>,
+}
+
+impl Running for Listening {
+    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let Self { stop, abandoned, mut servers } = *self;
+            stop.cancel();
+            let all = join_all(servers.iter_mut());
+            if until(deadline, all).await.is_none() {
+                // Refuses what is in flight; the answers may still go out while the rest of the collector stops.
+                abandoned.cancel();
+                servers.iter().for_each(JoinHandle::abort);
+            }
+        })
+    }
+}
