@@ -1,6 +1,7 @@
 //! The receivers, one line each.
 
 pub mod otlp;
+pub mod prometheus;
 
 use super::component::{Factory, Receiver};
 
