@@ -15,21 +15,21 @@ use super::number::{canonical, parse_float};
 
 /// The dialect that a `Content-Type` names.
 ///
-/// Case and parameters do not matter; a missing, blank or unknown type is read as text 0.0.4.
+/// Case and parameters do not matter; a missing, blank or unknown type is read as `fallback`, else as text 0.0.4.
 ///
 /// # Errors
 /// The protobuf format: it is binary and was not asked for.
-pub fn dialect_of(content_type: Option<&str>) -> Result<Dialect, ParseError> {
+pub fn dialect_of(content_type: Option<&str>, fallback: Option<Dialect>) -> Result<Dialect, ParseError> {
     let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if media_type.eq_ignore_ascii_case("application/openmetrics-text") {
         Ok(Dialect::OpenMetrics)
     } else if media_type.eq_ignore_ascii_case("application/vnd.google.protobuf") {
-        Err(ParseError {
-            line: None,
-            message: "the target answered in the protobuf format, which was not asked for".into(),
-        })
-    } else {
+        let message = "the target answered in the protobuf format, which was not asked for".into();
+        Err(ParseError { line: None, message })
+    } else if media_type.eq_ignore_ascii_case("text/plain") {
         Ok(Dialect::Text)
+    } else {
+        Ok(fallback.unwrap_or(Dialect::Text))
     }
 }
 
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn error(&self, message: impl Into<String>) -> ParseError {
+    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
         ParseError { line: Some(self.lexer.line_of(self.lexer.start)), message: message.into() }
     }
 

@@ -70,9 +70,12 @@ fn a_content_type_chooses_the_dialect() {
         (Some("application/openmetrics-text"), Dialect::OpenMetrics),
         (Some("Application/OpenMetrics-Text ; version=1.0.0"), Dialect::OpenMetrics),
     ] {
-        assert_eq!(dialect_of(content_type), Ok(dialect), "{content_type:?}");
+        assert_eq!(dialect_of(content_type, None), Ok(dialect), "{content_type:?}");
     }
-    assert!(dialect_of(Some("application/vnd.google.protobuf; proto=x")).is_err());
+    let fallback = |content_type| dialect_of(Some(content_type), Some(Dialect::OpenMetrics));
+    assert_eq!(fallback("application/json"), Ok(Dialect::OpenMetrics));
+    assert_eq!(fallback("text/plain"), Ok(Dialect::Text));
+    assert!(dialect_of(Some("application/vnd.google.protobuf; proto=x"), None).is_err());
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! One series as it is recorded, with what each scrape needs of it made once.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+use super::labels::{Labels, METRIC_NAME};
+use super::number::parse_float;
+use crate::otlp::wire::Writer;
+
+/// What kind of point a series goes into: it decides which labels are the point's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointKind {
+    /// Gauge or sum.
+    Number,
+    /// Histogram: `le` is a bound.
+    Histogram,
+    /// Summary: `quantile` is a part.
+    Summary,
+}
+
+/// Labels that say where a series comes from; the resource has them.
+const OF_THE_TARGET: [&str; 5] = [METRIC_NAME, "instance", "job", "__metrics_path__", "__scheme__"];
+
+/// Labels that start so describe the scope.
+pub const SCOPE_PREFIX: &str = "otel_scope_";
+
+/// A series with its final labels.
+#[derive(Debug)]
+pub struct Series {
+    labels: Labels,
+    name: Arc<str>,
+    identity: u64,
+    attributes: [OnceLock<Bytes>; 3],
+}
+
+impl Series {
+    /// A series of these labels: the target's are in, names are unique, none is empty.
+    #[must_use]
+    pub fn new(labels: Labels) -> Self {
+        let name = labels.get(METRIC_NAME).into();
+        let mut hasher = DefaultHasher::new();
+        labels.hash(&mut hasher);
+        Self { labels, name, identity: hasher.finish(), attributes: Default::default() }
+    }
+
+    /// Its labels, the name included.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The name of the metric.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The same for series of the same labels, however they are written in the page.
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// The number in `le` or `quantile`.
+    #[must_use]
+    pub fn boundary(&self, label: &str) -> Option<f64> {
+        parse_float(self.labels.get(label).as_bytes())
+    }
+
+    /// The attributes of its point, in wire form with the point's field number. Series of one family with the same
+    /// attributes make one point.
+    pub(super) fn attributes(&self, kind: PointKind) -> &Bytes {
+        let (field, part) = match kind {
+            PointKind::Number => (7, None),
+            PointKind::Histogram => (9, Some("le")),
+            PointKind::Summary => (7, Some("quantile")),
+        };
+        self.attributes[kind as usize].get_or_init(|| {
+            let mut writer = Writer::new();
+            for (name, value) in self.labels.iter() {
+                let own = !OF_THE_TARGET.contains(&name) && Some(name) != part && !name.starts_with(SCOPE_PREFIX);
+                if own && !value.is_empty() {
+                    write_attribute(&mut writer, field, name, value);
+                }
+            }
+            writer.into_bytes()
+        })
+    }
+}
+
+/// A text attribute as a field of this number.
+pub(super) fn write_attribute(writer: &mut Writer, field: u32, name: &str, value: &str) {
+    writer.message_field(field, |attribute| {
+        attribute.bytes_field(1, name.as_bytes());
+        attribute.message_field(2, |any| any.bytes_field(1, value.as_bytes()));
+    });
+}
