@@ -8,7 +8,9 @@ use super::labels::{Labels, METRIC_NAME};
 use super::metadata::Metadata;
 use super::resource::resource_of;
 use super::series::{SCOPE_PREFIX, Series};
-use crate::otlp::{AnyValue, Items, KeyValue, Payload, Resource, ResourceItems, ScopeItems, Signal, Text, encode_scope};
+use crate::otlp::{
+    AnyValue, Items, KeyValue, Payload, Resource, ResourceItems, ScopeItems, Signal, Text, encode_scope,
+};
 
 /// The scope of samples that name none.
 const SCOPE_NAME: &str = "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver";
@@ -103,14 +105,13 @@ impl<'a> Batch<'a> {
         let (job, instance) = (label("job"), label("instance"));
         let same = |of: &OfResource| of.job == job && of.instance == instance;
         if !self.resources.get(self.last_resource).is_some_and(same) {
-            self.last_resource = match self.resources.iter().position(same) {
-                Some(place) => place,
-                None => {
-                    let resource = resource_of(job, instance, self.target.get("__scheme__"));
-                    let (job, instance) = (job.to_owned(), instance.to_owned());
-                    self.resources.push(OfResource { job, instance, resource, scopes: Vec::new() });
-                    self.resources.len() - 1
-                }
+            self.last_resource = if let Some(place) = self.resources.iter().position(same) {
+                place
+            } else {
+                let resource = resource_of(job, instance, self.target.get("__scheme__"));
+                let (job, instance) = (job.to_owned(), instance.to_owned());
+                self.resources.push(OfResource { job, instance, resource, scopes: Vec::new() });
+                self.resources.len() - 1
             };
         }
         self.last_resource

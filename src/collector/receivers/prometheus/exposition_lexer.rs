@@ -108,7 +108,7 @@ impl<'a> Lexer<'a> {
 
     /// Which line (counted from 1) a position is in.
     pub(super) fn line_of(&self, position: usize) -> usize {
-        1 + self.slice(0, position).iter().filter(|byte| **byte == b'\n').count()
+        self.slice(0, position).split(|byte| *byte == b'\n').count()
     }
 
     pub(super) fn next_token(&mut self) -> Token {

@@ -1,4 +1,5 @@
 //! Tests of the exposition parser: every oddity of the two dialects.
+#![expect(clippy::format_push_string, reason = "short lines are built for comparison")]
 
 use proptest::prelude::*;
 

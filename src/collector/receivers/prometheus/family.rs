@@ -24,7 +24,9 @@ pub fn is_stale(value: f64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Gauge,
-    Sum { monotonic: bool },
+    Sum {
+        monotonic: bool,
+    },
     Histogram,
     Summary,
     /// Gauge histograms have no OTLP form: each of their series is a gauge point.
@@ -124,13 +126,12 @@ impl Family {
         let attributes = series.attributes(self.point_kind());
         let same = self.groups.get(self.last).is_some_and(|group| group.attributes == *attributes);
         if !same {
-            self.last = match self.places.get(attributes) {
-                Some(place) => *place,
-                None => {
-                    self.places.insert(attributes.clone(), self.groups.len());
-                    self.groups.push(Group::new(timestamp_ms, attributes.clone()));
-                    self.groups.len() - 1
-                }
+            self.last = if let Some(place) = self.places.get(attributes) {
+                *place
+            } else {
+                self.places.insert(attributes.clone(), self.groups.len());
+                self.groups.push(Group::new(timestamp_ms, attributes.clone()));
+                self.groups.len() - 1
             };
         }
         &mut self.groups[self.last]
@@ -140,7 +141,13 @@ impl Family {
     ///
     /// # Errors
     /// The sample is left out.
-    pub fn add(&mut self, series: &Series, timestamp_ms: i64, value: f64, exemplar: Option<&Exemplar>) -> Result<(), Misfit> {
+    pub fn add(
+        &mut self,
+        series: &Series,
+        timestamp_ms: i64,
+        value: f64,
+        exemplar: Option<&Exemplar>,
+    ) -> Result<(), Misfit> {
         let (shape, name) = (self.shape, series.name());
         let created = name.strip_suffix("_created").is_some_and(|base| base == self.about.described_as);
         let group = self.group(series, timestamp_ms);
@@ -210,9 +217,9 @@ impl Family {
     }
 }
 
-/// AGGREGATION_TEMPORALITY_CUMULATIVE
+/// Of the enum of temporalities: cumulative.
 const CUMULATIVE: u64 = 2;
-/// DataPointFlags: no recorded value.
+/// Of the flags of a point: no recorded value.
 const NO_VALUE: u64 = 1;
 
 /// Points that were left out because their data contradicts itself.
@@ -388,7 +395,10 @@ fn nanoseconds(milliseconds: i64) -> u64 {
 }
 
 /// A time of `_created`: seconds with a fraction.
-#[expect(clippy::cast_possible_truncation, reason = "whole seconds and the nanoseconds of the fraction, as the reference")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "whole seconds and the nanoseconds of the fraction, as the reference"
+)]
 fn nanoseconds_of_seconds(seconds: f64) -> u64 {
     let fraction = ((seconds - seconds.trunc()) * 1e9) as i64;
     (seconds.trunc() as i64).wrapping_mul(1_000_000_000).wrapping_add(fraction).cast_unsigned()

@@ -72,7 +72,7 @@ impl Metadata {
 
     /// How many families are known.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.known.len()
     }
 
@@ -237,12 +237,14 @@ mod tests {
         metadata.forget_old(15);
         assert!(metadata.knows("a"));
         metadata.forget_old(16);
-        assert_eq!(metadata.len(), 0);
+        assert_eq!(metadata.size(), 0);
     }
 
     #[test]
     fn units_become_ucum() {
-        for (word, unit) in [("seconds", "s"), ("bytes_per_second", "By/s"), ("requests", "requests"), ("ratio", "1"), ("", "")] {
+        for (word, unit) in
+            [("seconds", "s"), ("bytes_per_second", "By/s"), ("requests", "requests"), ("ratio", "1"), ("", "")]
+        {
             assert_eq!(ucum(word), unit);
         }
     }

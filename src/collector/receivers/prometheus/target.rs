@@ -240,7 +240,7 @@ impl Memory {
 
     /// Forgets what was not in a good page, and what pages that failed have piled up.
     fn end_scrape(&mut self, good: bool) {
-        let size = self.series.len() + self.metadata.len();
+        let size = self.series.len() + self.metadata.size();
         if good {
             self.size_when_good = size;
         }
