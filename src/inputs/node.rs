@@ -39,6 +39,8 @@ pub enum NodeValue {
         /// The document.
         value: Tree,
     },
+    /// `gym.peer(name)`: another server's `{type, name}`, and a dependency. Allowed inside of `config`, nowhere else.
+    Peer(String),
     /// A list.
     List(Vec<Node>),
     /// A mapping, in the author's order (Lua: sorted by key). Lua's `{}` is an empty one, and means an empty list where a

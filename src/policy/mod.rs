@@ -1,1 +1,3 @@
 //! The Lua VM, its sandbox, typed hooks: from inputs to a draft.
+
+pub mod spec;

@@ -1,6 +1,7 @@
 //! The loader: events in, a tree out.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
@@ -172,7 +173,7 @@ impl<'a> Loader<'a> {
                 return Ok((YamlValue::List(items), weight));
             }
             let parent = self.path.len();
-            self.path.push_str(&format!("[{}]", items.len() + 1));
+            let _ = write!(self.path, "[{}]", items.len() + 1);
             let (item, item_weight) = self.node(event, span, depth + 1)?;
             self.path.truncate(parent);
             items.push(item);

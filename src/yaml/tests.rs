@@ -1,6 +1,8 @@
 //! The reader against what people's files have done to other readers.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -126,7 +128,7 @@ fn an_alias_bomb_meets_the_limit() {
     let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..9 {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
-        text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+        let _ = writeln!(text, "a{level}: &a{level} [{aliases}]");
     }
     let problem = bad(&text);
     assert!(problem.contains("alias limit"), "{problem}");

@@ -47,7 +47,9 @@ fn entry_here(out: &mut String, level: usize, key: &str, value: &Value) {
         }
         Value::Array(list) if !list.is_empty() => {
             out.push('\n');
-            list.iter().for_each(|value| item(out, level + 1, value));
+            for value in list {
+                item(out, level + 1, value);
+            }
         }
         other => {
             out.push(' ');
@@ -69,7 +71,9 @@ fn item(out: &mut String, level: usize, value: &Value) {
         Value::Array(list) if !list.is_empty() => {
             // The first item of the inner list takes its `- ` from here.
             let mut inner = String::new();
-            list.iter().for_each(|value| item(&mut inner, level + 1, value));
+            for value in list {
+                item(&mut inner, level + 1, value);
+            }
             out.push_str(inner.trim_start_matches(' '));
         }
         other => {
