@@ -42,12 +42,14 @@ pub enum Value<'a> {
 impl<'a> Value<'a> {
     /// The bytes of a length-delimited value; empty for any other.
     #[must_use]
+    #[inline]
     pub fn bytes(self) -> &'a [u8] {
         if let Value::Bytes(bytes) = self { bytes } else { &[] }
     }
 
     /// The number of a varint or fixed value, as unsigned bits; 0 for a length-delimited one.
     #[must_use]
+    #[inline]
     pub fn bits(self) -> u64 {
         match self {
             Value::Varint(number) | Value::Fixed64(number) => number,
@@ -99,17 +101,20 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A reader at the start of a message.
     #[must_use]
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
 
     /// Offset of the next field's tag within the message.
     #[must_use]
+    #[inline]
     pub fn position(&self) -> usize {
         self.position
     }
 
     /// Field number and value of the next field; None at the end.
+    #[inline]
     pub fn read(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
         if self.position == self.bytes.len() {
             return Ok(None);
@@ -129,6 +134,7 @@ impl<'a> Reader<'a> {
         Ok(Some((number, value)))
     }
 
+    #[inline]
     fn tag(&mut self) -> Result<(u32, u8), WireError> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).map_err(|_| WireError::IllegalField)?;
@@ -163,6 +169,7 @@ impl<'a> Reader<'a> {
         Err(WireError::Overflow)
     }
 
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         let array = *rest.first_chunk::<N>().ok_or(WireError::Truncated)?;
@@ -170,6 +177,7 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
+    #[inline]
     fn length_delimited(&mut self) -> Result<&'a [u8], WireError> {
         let length = usize::try_from(self.varint()?).map_err(|_| WireError::Overflow)?;
         let end = self.position.checked_add(length).ok_or(WireError::Truncated)?;
@@ -200,6 +208,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The fields of a validated message; ends early where the bytes are broken.
+#[inline]
 pub fn fields(message: &[u8]) -> impl Iterator<Item = (u32, Value<'_>)> {
     let mut reader = Reader::new(message);
     std::iter::from_fn(move || reader.read().ok().flatten())

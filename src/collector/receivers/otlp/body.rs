@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
@@ -76,6 +76,8 @@ pub(super) async fn read(mut body: Body, encoding: Encoding, limit: usize) -> Re
             first = data;
         } else {
             if collected.is_empty() {
+                let rest = usize::try_from(body.size_hint().lower()).unwrap_or(0);
+                collected.reserve((size + rest).min(limit));
                 collected.extend_from_slice(&std::mem::take(&mut first));
             }
             collected.extend_from_slice(&data);
