@@ -6,4 +6,4 @@ pub mod prometheus;
 use super::component::{Factory, Receiver};
 
 /// Every kind of receiver.
-pub const RECEIVERS: &[Factory<dyn Receiver>] = &[otlp::FACTORY];
+pub const RECEIVERS: &[Factory<dyn Receiver>] = &[otlp::FACTORY, prometheus::FACTORY];

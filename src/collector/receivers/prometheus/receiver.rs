@@ -1,0 +1,211 @@
+//! The scrape loops: one task a target.
+//!
+//! The first scrape comes soon after the start, at a moment of the first second that depends on the target, so that
+//! many targets do not answer at once; then a steady grid of the monotonic clock. A tick that comes while a scrape is
+//! still under way is left out. Timestamps are of the wall clock when a scrape begins. At the stop a scrape under way
+//! is given up, and no series is said to be gone: the targets may well live on.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
+
+use super::config::TargetSettings;
+use super::fetch::Fetcher;
+use super::target::{Memory, Times};
+use crate::collector::component::{Context, Next, Outputs, Receiver, Running, until};
+use crate::collector::controls::ScrapeNow;
+use crate::collector::counters::Tally;
+use crate::diag::Problem;
+use crate::otlp::Signal;
+
+/// The first scrape is not later than this.
+const FIRST_WITHIN: Duration = Duration::from_secs(1);
+
+/// A checked receiver.
+pub(super) struct PrometheusReceiver {
+    pub targets: Vec<TargetSettings>,
+}
+
+impl Receiver for PrometheusReceiver {
+    fn start(
+        self: Box<Self>,
+        context: Context,
+        outputs: Outputs,
+    ) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>> {
+        Box::pin(std::future::ready(
+            self.begin(&context, &outputs).map(|running| Box::new(running) as Box<dyn Running>),
+        ))
+    }
+}
+
+type Request = oneshot::Sender<()>;
+
+impl PrometheusReceiver {
+    fn begin(self, context: &Context, outputs: &Outputs) -> Result<Scraping, Problem> {
+        let stop = CancellationToken::new();
+        let mut scraping = Scraping { stop: stop.clone(), tasks: Vec::new() };
+        let Some(next) = outputs.get(Signal::Metrics) else { return Ok(scraping) };
+        let mut fetchers: [Option<Fetcher>; 2] = [None, None];
+        let mut requests = Vec::new();
+        for target in self.targets {
+            let place = &mut fetchers[usize::from(target.follow_redirects)];
+            let fetcher = match place.clone() {
+                Some(fetcher) => fetcher,
+                None => Fetcher::new(target.follow_redirects)
+                    .map_err(|why| Problem::new(format!("the HTTP client cannot be set up: {why}")))?,
+            };
+            *place = Some(fetcher.clone());
+            let (request, requested) = mpsc::unbounded_channel();
+            requests.push(request);
+            let (context, next) = (context.clone(), next.clone());
+            let scraper = Scraper { target, fetcher, context, next, memory: Memory::default(), up: true };
+            scraping.tasks.push(tokio::spawn(scraper.run(requested, stop.clone())));
+        }
+        context.controls.add_scraper(Arc::new(Forced { requests }));
+        Ok(scraping)
+    }
+}
+
+/// The scrape loops of one receiver, running.
+pub(super) struct Scraping {
+    stop: CancellationToken,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Running for Scraping {
+    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let Self { stop, mut tasks } = *self;
+            stop.cancel();
+            if until(deadline, join_all(tasks.iter_mut())).await.is_none() {
+                tasks.iter().for_each(JoinHandle::abort);
+            }
+        })
+    }
+}
+
+/// Forced scrapes of all targets of a receiver.
+struct Forced {
+    requests: Vec<mpsc::UnboundedSender<Request>>,
+}
+
+impl ScrapeNow for Forced {
+    fn scrape_now(&self) -> BoxFuture<'_, ()> {
+        let answers = self.requests.iter().map(|target| {
+            let (done, answer) = oneshot::channel();
+            // A target whose loop has ended answers at once: the request is dropped with its queue.
+            let _ = target.send(done);
+            answer
+        });
+        let all = join_all(answers.collect::<Vec<_>>());
+        Box::pin(async move { drop(all.await) })
+    }
+}
+
+/// One target.
+struct Scraper {
+    target: TargetSettings,
+    fetcher: Fetcher,
+    context: Context,
+    next: Next,
+    memory: Memory,
+    up: bool,
+}
+
+impl Scraper {
+    async fn run(mut self, mut requested: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
+        let mut grid = interval_at(Instant::now() + self.offset(), self.target.interval);
+        grid.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            let mut requests = Vec::new();
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                Some(request) = requested.recv() => requests.push(request),
+                _ = grid.tick() => {}
+            }
+            // Requests that came meanwhile are met by the scrape that begins now.
+            while let Ok(request) = requested.try_recv() {
+                requests.push(request);
+            }
+            if !self.scrape(&stop).await {
+                return;
+            }
+            for request in requests {
+                let _ = request.send(());
+            }
+        }
+    }
+
+    /// Where in the first interval (at most a second of it) this target has its place.
+    fn offset(&self) -> Duration {
+        let mut hasher = DefaultHasher::new();
+        self.target.url.as_str().hash(&mut hasher);
+        self.target.rules.target.hash(&mut hasher);
+        let within = self.target.interval.min(FIRST_WITHIN).as_micros();
+        let within = u64::try_from(within).unwrap_or(u64::MAX).max(1);
+        Duration::from_micros(hasher.finish() % within)
+    }
+
+    /// One scrape, handed on; false if it was given up for the stop.
+    async fn scrape(&mut self, stop: &CancellationToken) -> bool {
+        let (start_ms, began) = (now_ms(), Instant::now());
+        let page = tokio::select! {
+            biased;
+            () = stop.cancelled() => return false,
+            page = self.fetcher.fetch(&self.target) => page,
+        };
+        let times = Times { start_ms, seconds: began.elapsed().as_secs_f64() };
+        let page = page.as_ref().map_err(Clone::clone);
+        let record = self.memory.record(&self.target.rules, page, times);
+        self.say(record.error.as_deref(), &record.warnings);
+        let points = record.payload.item_count();
+        self.context.count(Signal::Metrics, Tally::Received, points + record.broken_points);
+        if record.broken_points > 0 {
+            self.context.count(Signal::Metrics, Tally::Dropped("contradictory".into()), record.broken_points);
+        }
+        if let Err(refusal) = self.next.consume(record.payload).await {
+            self.context.count_dropped(Signal::Metrics, points, &refusal);
+        }
+        true
+    }
+
+    /// A line when the target goes down or comes back, and for what was left out.
+    fn say(&mut self, error: Option<&str>, warnings: &[String]) {
+        let log = &self.context.log;
+        let name = self.name();
+        match error {
+            Some(reason) if self.up => log.warn(&format!("{name} is down: {reason}")),
+            None if !self.up => log.info(&format!("{name} is up again")),
+            _ => {}
+        }
+        self.up = error.is_none();
+        for warning in warnings {
+            log.warn(&format!("{name}: {warning}"));
+        }
+    }
+
+    /// The target for people; parameters are left out, since they may be secret.
+    fn name(&self) -> String {
+        let (job, url) = (self.target.rules.target.get("job"), &self.target.url);
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("target {}://{host}{port}{} of job {job}", url.scheme(), url.path())
+    }
+}
+
+/// Milliseconds since the epoch.
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+#[path = "receiver_tests.rs"]
+mod tests;

@@ -1,0 +1,245 @@
+//! Tests of the scrape loops against a small HTTP server on loopback.
+
+use std::io::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use flate2::{Compression, write::GzEncoder};
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::time::{Instant, sleep};
+
+use super::{PrometheusReceiver, Scraping, TargetSettings};
+use crate::collector::component::{Consumer, Context, Next, Outputs, Refusal, Running as _, Shared};
+use crate::collector::controls::Controls;
+use crate::collector::counters::{Counters, Tally};
+use crate::collector::log::{Level, Log};
+use crate::collector::receivers::prometheus::labels::Labels;
+use crate::collector::receivers::prometheus::target::Rules;
+use crate::otlp::{Items, Payload, Signal};
+
+/// Answers by the path of the request (and the whole request, in lower case).
+type Answers = fn(&str, &str) -> Vec<u8>;
+
+async fn serve(answers: Answers) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+    let port = listener.local_addr().expect("address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    if stream.read_exact(&mut byte).await.is_err() {
+                        return;
+                    }
+                    request.push(byte[0]);
+                }
+                let request = String::from_utf8_lossy(&request).to_lowercase();
+                let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                let _ = stream.write_all(&answers(&path, &request)).await;
+            });
+        }
+    });
+    port
+}
+
+fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n", body.len());
+    [head.as_bytes(), body].concat()
+}
+
+fn pages(path: &str, request: &str) -> Vec<u8> {
+    match path {
+        "/gzip" if request.contains("accept-encoding: gzip") => {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(b"a 1\n").expect("write");
+            answer("200 OK", "content-encoding: gzip\r\n", &encoder.finish().expect("finish"))
+        }
+        "/metrics" => answer("307 Temporary Redirect", "location: /metrics/\r\n", b""),
+        "/loop" => answer("302 Found", "location: /loop\r\n", b""),
+        "/metrics/" | "/plain" => answer("200 OK", "content-type: text/plain\r\n", b"a 1\n"),
+        "/short" => b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\nconnection: close\r\n\r\na 1\n".to_vec(),
+        "/slow" => {
+            std::thread::sleep(Duration::from_millis(300));
+            answer("200 OK", "", b"a 1\n")
+        }
+        "/created" => answer("201 Created", "", b"a 1\n"),
+        _ => answer("404 Not Found", "", b""),
+    }
+}
+
+/// Keeps what it is given.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Payload>>>);
+
+impl Consumer for Kept {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        self.0.lock().expect("lock").push(payload);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Kept {
+    fn count(&self) -> usize {
+        self.0.lock().expect("lock").len()
+    }
+
+    /// Whether the n-th payload has a metric of this name.
+    fn has(&self, place: usize, name: &str) -> bool {
+        let kept = self.0.lock().expect("lock");
+        let scopes = kept[place].resources.iter().flat_map(|of| &of.scopes);
+        scopes.into_iter().any(|scope| match &scope.items {
+            Items::Metrics(metrics) => metrics.iter().any(|metric| metric.name == *name),
+            Items::Records(_) => false,
+        })
+    }
+}
+
+struct Run {
+    context: Context,
+    kept: Kept,
+    lines: Arc<Mutex<Vec<String>>>,
+    scraping: Scraping,
+}
+
+impl Run {
+    fn start(targets: Vec<TargetSettings>) -> Self {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = lines.clone();
+        let log = Log::new(Arc::new(move |line: &str| sink.lock().expect("lock").push(line.to_owned())), Level::Info);
+        let context = Context {
+            name: "receivers/prometheus".into(),
+            log,
+            counters: Arc::new(Counters::default()),
+            controls: Arc::new(Controls::default()),
+            shared: Shared::default(),
+        };
+        let kept = Kept::default();
+        let outputs = Outputs::default().with(Signal::Metrics, Next::to(kept.clone()));
+        let scraping = PrometheusReceiver { targets }.begin(&context, &outputs).expect("started");
+        Self { context, kept, lines, scraping }
+    }
+
+    fn lines(&self, word: &str) -> Vec<String> {
+        self.lines.lock().expect("lock").iter().filter(|line| line.contains(word)).cloned().collect()
+    }
+
+    async fn until(&self, what: &str, done: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !done(self) {
+            assert!(Instant::now() < deadline, "waiting for {what}: {:?}", self.lines(""));
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    async fn stop(self) {
+        Box::new(self.scraping).shutdown(Instant::now() + Duration::from_secs(5)).await;
+    }
+}
+
+fn target(port: u16, path: &str, interval_ms: u64) -> TargetSettings {
+    let labels = [("job", "j"), ("instance", "i"), ("__scheme__", "http")];
+    let labels = Labels::new(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    let mut headers = reqwest::header::HeaderMap::new();
+    headers.insert("accept-encoding", reqwest::header::HeaderValue::from_static("gzip"));
+    TargetSettings {
+        url: format!("http://127.0.0.1:{port}{path}").parse().expect("url"),
+        headers,
+        follow_redirects: true,
+        interval: Duration::from_millis(interval_ms),
+        timeout: Duration::from_millis(interval_ms.min(2000)),
+        rules: Rules { target: labels, honor_timestamps: true, ..Rules::default() },
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_come_packed_redirected_and_plain() {
+    let port = serve(pages).await;
+    for path in ["/gzip", "/metrics", "/plain"] {
+        let run = Run::start(vec![target(port, path, 60_000)]);
+        run.until("a scrape", |run| run.kept.count() == 1).await;
+        assert!(run.kept.has(0, "a"), "{path}: {:?}", run.lines(""));
+        assert_eq!(run.context.counters.total(Signal::Metrics, &Tally::Received), 6);
+        assert!(run.lines("").is_empty());
+        run.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_fails_says_why() {
+    let port = serve(pages).await;
+    let mut unfollowed = target(port, "/metrics", 60_000);
+    unfollowed.follow_redirects = false;
+    let mut slow = target(port, "/slow", 60_000);
+    slow.timeout = Duration::from_millis(50);
+    for (target, reason) in [
+        (target(port, "/loop", 60_000), "too many redirects"),
+        (target(port, "/short", 60_000), "the answer broke off"),
+        (target(port, "/created", 60_000), "HTTP 201"),
+        (target(port, "/nothing", 60_000), "HTTP 404"),
+        (target(1, "/metrics", 60_000), "cannot connect: "),
+        (unfollowed, "HTTP 307"),
+        (slow, "no complete answer within 50ms"),
+    ] {
+        let run = Run::start(vec![target]);
+        run.until("a scrape", |run| run.kept.count() == 1).await;
+        assert!(run.kept.has(0, "up") && !run.kept.has(0, "a"));
+        let lines = run.lines("is down");
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains(reason), "{lines:?}");
+        run.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn up_and_down_are_said_on_change_only_and_others_go_on() {
+    let port = serve(pages).await;
+    let unused = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+    let later = unused.local_addr().expect("address");
+    drop(unused);
+    let run = Run::start(vec![target(port, "/plain", 20), target(later.port(), "/plain", 20)]);
+    run.until("scrapes", |run| run.kept.count() > 20).await;
+    let listener = TcpListener::bind(later).await.expect("bind again");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 1024];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(&answer("200 OK", "", b"b 1\n")).await;
+        }
+    });
+    run.until("the second target", |run| !run.lines("is up again").is_empty()).await;
+    assert_eq!(run.lines("").len(), 2, "{:?}", run.lines(""));
+    assert!(run.lines("is down")[0].contains("cannot connect"));
+    run.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forced_scrape_ends_when_the_points_have_been_handed_on() {
+    let port = serve(pages).await;
+    let run = Run::start(vec![target(port, "/plain", 3_600_000), target(port, "/gzip", 3_600_000)]);
+    run.until("the first scrapes", |run| run.kept.count() == 2).await;
+    assert!(run.context.controls.scrape_now().await);
+    assert_eq!(run.kept.count(), 4);
+    let (controls, kept) = (run.context.controls.clone(), run.kept.clone());
+    run.stop().await;
+    assert!(controls.scrape_now().await, "after the stop there is nothing to wait for");
+    assert_eq!(kept.count(), 4, "the stop adds nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_does_not_wait_for_a_slow_target() {
+    let port = serve(|_, _| {
+        std::thread::sleep(Duration::from_secs(1));
+        Vec::new()
+    })
+    .await;
+    let run = Run::start(vec![target(port, "/slow", 10)]);
+    sleep(Duration::from_millis(30)).await;
+    let kept = run.kept.clone();
+    run.stop().await;
+    let count = kept.count();
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(kept.count(), count, "nothing comes after the stop");
+}
