@@ -195,3 +195,96 @@ fn bytes_that_are_not_utf8_pass() {
     let wanted = b"{\"resourceSpans\":[{\"resource\":{},\"scopeSpans\":[{\"scope\":{},\"spans\":[{\"name\":\"\xff\",\"status\":{}}]}]}]}";
     assert_eq!(line, wanted);
 }
+
+fn through(signal: Signal, text: &str) -> Result<String, String> {
+    Payload::from_json(signal, text.as_bytes()).map(|payload| json_of(&payload)).map_err(|error| error.to_string())
+}
+
+/// `{"resourceSpans":[{"scopeSpans":[{"spans":[SPANS]}]}]}`, and what comes out where `[SPANS]` stands.
+fn span(fields: &str) -> Result<String, String> {
+    let line =
+        through(Signal::Traces, &format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{{{fields}}}]}}]}}]}}"#))?;
+    let span = line.split_once(r#""spans":[{"#).and_then(|(_, rest)| rest.strip_suffix(r#","status":{}}]}]}]}"#));
+    span.map(str::to_owned).ok_or(line)
+}
+
+#[test]
+fn rules_of_json_for_scalars() {
+    for (input, output) in [
+        (r#""name":"a","name":"b""#, r#""name":"b""#),
+        (r#""name":"\u00e9\ud83d\ude00\ud800\/\"","kind":77"#, r#""name":"é😀�/\"","kind":77"#),
+        (r#""traceId":"00000000000000000000000000000000","spanId":"","flags":"7""#, r#""flags":7"#),
+        (r#""kind":"SPAN_KIND_SERVER","unknown":{"a":[1,{"b":null}],"c":"x"}"#, r#""kind":2"#),
+        (r#""start_time_unix_nano":18446744073709551615"#, r#""startTimeUnixNano":"18446744073709551615""#),
+        (r#""attributes":null,"name":"n""#, r#""name":"n""#),
+        (
+            r#""attributes":[{"key":"a","value":null}],"attributes":[{"key":"b","value":{"doubleValue":"-Infinity"}}]"#,
+            r#""attributes":[{"key":"a","value":{}},{"key":"b","value":{"doubleValue":"-Infinity"}}]"#,
+        ),
+        (
+            r#""attributes":[{"value":{"stringValue":"x","intValue":"+7"}}]"#,
+            r#""attributes":[{"value":{"intValue":"7"}}]"#,
+        ),
+        (
+            r#""attributes":[{"key":"d","value":{"doubleValue":1e3}},{"key":"n","value":{"doubleValue":"nan"}}]"#,
+            r#""attributes":[{"key":"d","value":{"doubleValue":1000}},{"key":"n","value":{"doubleValue":"NaN"}}]"#,
+        ),
+        (
+            r#""attributes":[{"key":"l","value":{"arrayValue":null}},{"key":"b","value":{"bytesValue":"AAE="}}]"#,
+            r#""attributes":[{"key":"l","value":{"arrayValue":{}}},{"key":"b","value":{"bytesValue":"AAE="}}]"#,
+        ),
+    ] {
+        assert_eq!(span(input).as_deref(), Ok(output), "{input}");
+    }
+    // A default takes the place of a former value.
+    let line =
+        span(r#""name":"a","name":"","kind":2,"kind":0,"traceId":"5b8efff798038103d269b633813fc60c","traceId":"""#);
+    assert!(line.as_ref().is_err_and(|line| line.contains(r#""spans":[{"status":{}}]"#)), "{line:?}");
+}
+
+#[test]
+fn rules_of_json_for_messages() {
+    for (signal, input, output) in [
+        (Signal::Traces, "null", "{}"),
+        (Signal::Traces, r#"{"resourceSpans":[null]}"#, r#"{"resourceSpans":[{"resource":{}}]}"#),
+        (
+            Signal::Traces,
+            r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"status":{"code":2},"status":{"message":"m"}}],"spans":[null]}]}]}"#,
+            r#"{"resourceSpans":[{"resource":{},"scopeSpans":[{"scope":{},"spans":[{"status":{"message":"m","code":2}},{"status":{}}]}]}]}"#,
+        ),
+        (
+            Signal::Metrics,
+            r#"{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"gauge":{"dataPoints":[{}]},"name":"m","gauge":{}}]}]}]}"#,
+            r#"{"resourceMetrics":[{"resource":{},"scopeMetrics":[{"scope":{},"metrics":[{"name":"m","gauge":{}}]}]}]}"#,
+        ),
+        (
+            Signal::Logs,
+            r#"{"resourceLogs":[{"deprecatedScopeLogs":[{"logRecords":[{"severityNumber":"SEVERITY_NUMBER_FATAL4"}]}]}]}"#,
+            r#"{"resourceLogs":[{"resource":{},"scopeLogs":[{"scope":{},"logRecords":[{"severityNumber":24,"body":{}}]}]}]}"#,
+        ),
+    ] {
+        assert_eq!(through(signal, input).as_deref(), Ok(output), "{input}");
+    }
+}
+
+#[test]
+fn what_json_refuses_is_named() {
+    for (input, words) in [
+        (r#""startTimeUnixNano":null"#, "startTimeUnixNano"),
+        (r#""kind":null"#, "kind"),
+        (r#""traceId":null"#, "traceId"),
+        (r#""spanId":"EEE19B7EC3C1B17""#, "spanId"),
+        (r#""flags":4294967296"#, "flags"),
+        (r#""attributes":[{"value":{"boolValue":null}}]"#, "attributes.value.boolValue"),
+        (r#""attributes":[{"value":{"doubleValue":1e400}}]"#, "doubleValue"),
+        (r#""attributes":[{"value":{"intValue":01}}]"#, "intValue"),
+        ("\"name\":\"a\nb\"", "control character"),
+        (r#""name":"\x""#, "escape"),
+        (r#""name":"\u12g4""#, "hexadecimal"),
+        (r#""unknown":[1,]"#, "number"),
+        (r#""unknown":tru"#, "true"),
+    ] {
+        let error = span(input).expect_err(input);
+        assert!(error.contains(words) && error.contains("offset"), "{input}: {error}");
+    }
+}

@@ -74,8 +74,10 @@ impl Method {
             return Err(Status::unimplemented(format!("unknown method {name} for service {service}")));
         }
         let message = self.message(request).await?;
-        let payload = Payload::decode(*signal, message)
-            .map_err(|error| Status::internal(format!("grpc: error unmarshalling request: {error}")))?;
+        let payload = Payload::decode(*signal, message).map_err(|error| {
+            self.intake.malformed(*signal, &error);
+            Status::internal(format!("grpc: error unmarshalling request: {error}"))
+        })?;
         self.intake.take(payload).await.map_err(|status| {
             let code = i32::try_from(status.code).map_or(Code::Unknown, Code::from_i32);
             Status::new(code, status.message)

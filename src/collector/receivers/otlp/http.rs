@@ -100,7 +100,11 @@ async fn take(
         Form::Protobuf => Payload::decode(signal, bytes),
         Form::Json => Payload::from_json(signal, &bytes),
     };
-    intake.take(decoded.map_err(|error| Status::invalid(error.to_string()))?).await
+    let payload = decoded.map_err(|error| {
+        intake.malformed(signal, &error);
+        Status::invalid(error.to_string())
+    })?;
+    intake.take(payload).await
 }
 
 /// The first value of a header; empty if there is none, or if it is no text.

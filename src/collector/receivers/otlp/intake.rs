@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::status::{INTERNAL, Status};
 use crate::collector::component::{Context, Outputs};
 use crate::collector::counters::Tally;
-use crate::otlp::{Payload, Signal};
+use crate::otlp::{DecodeError, Payload, Signal};
 
 /// Hands payloads to the pipelines and counts them.
 pub(super) struct Intake {
@@ -23,6 +23,11 @@ impl Intake {
     /// Whether some pipeline takes the signal.
     pub fn takes(&self, signal: Signal) -> bool {
         self.outputs.get(signal).is_some()
+    }
+
+    /// Says that a request could not be read; how many items it had nobody knows.
+    pub fn malformed(&self, signal: Signal, error: &DecodeError) {
+        self.context.failed(&format!("refused a malformed request of {}: {error}", signal.name()));
     }
 
     /// Hands a payload on; one without items is success as it is. A client that goes away does not undo it, so that
