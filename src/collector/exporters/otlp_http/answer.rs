@@ -1,0 +1,196 @@
+//! What an endpoint's answer means.
+
+use std::time::Duration;
+
+use crate::collector::component::Refusal;
+use crate::otlp::Signal;
+use crate::otlp::wire::{Reader, Value};
+
+/// The outcome of one try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Accepted, but for `rejected` items; with the endpoint's words, if it had any.
+    Accepted { rejected: u64, message: String },
+    /// Not now; not before the pause, if one was asked for.
+    Later { refusal: Refusal, pause: Option<Duration> },
+    /// Never.
+    Never(Refusal),
+}
+
+/// How much of an answer's body is shown.
+const SHOWN: usize = 200;
+
+/// Reads an answer: its status, content type, `Retry-After` and body.
+pub(super) fn read(
+    signal: Signal,
+    status: u16,
+    content_type: Option<&str>,
+    retry_after: Option<&str>,
+    body: &[u8],
+) -> Outcome {
+    let kind = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
+    if (200..300).contains(&status) {
+        return match partial_success(signal, &kind, body) {
+            Some((rejected, message)) => Outcome::Accepted { rejected, message },
+            None => {
+                let message = format!("status {status} with a body that is no OTLP answer");
+                Outcome::Never(Refusal::permanent("bad_answer", message).answered(13))
+            }
+        };
+    }
+    let words = error_words(&kind, body);
+    let message = if words.is_empty() { format!("status {status}") } else { format!("status {status}: {words}") };
+    let mut refusal = Refusal::permanent(format!("http_{status}"), message).answered(code(status));
+    if matches!(status, 429 | 502 | 503 | 504) {
+        refusal.retryable = true;
+        let pause = retry_after.filter(|_| matches!(status, 429 | 503)).and_then(pause);
+        return Outcome::Later { refusal, pause };
+    }
+    Outcome::Never(refusal)
+}
+
+/// The google.rpc code that a status stands for.
+fn code(status: u16) -> u32 {
+    match status {
+        400 => 3,
+        401 => 16,
+        403 => 7,
+        404 => 12,
+        429 => 8,
+        502..=504 => 14,
+        _ => 2,
+    }
+}
+
+/// Seconds, or a date of RFC 1123.
+fn pause(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    Some(Duration::try_from(date.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+}
+
+/// Rejected items and message; `None` if the body is broken. Other content types are not looked at.
+fn partial_success(signal: Signal, kind: &str, body: &[u8]) -> Option<(u64, String)> {
+    if body.is_empty() {
+        return Some((0, String::new()));
+    }
+    match kind {
+        "application/x-protobuf" => wire_partial_success(body),
+        "application/json" => json_partial_success(signal, body),
+        _ => Some((0, String::new())),
+    }
+}
+
+fn wire_partial_success(body: &[u8]) -> Option<(u64, String)> {
+    let (mut rejected, mut message) = (0, String::new());
+    for_each(body, |number, value| {
+        let Value::Bytes(partial) = value else { return Some(()) };
+        if number != 1 {
+            return Some(());
+        }
+        for_each(partial, |number, value| {
+            match (number, value) {
+                (1, Value::Varint(count)) => rejected = count,
+                (2, Value::Bytes(text)) => message = String::from_utf8_lossy(text).into_owned(),
+                _ => {}
+            }
+            Some(())
+        })
+    })?;
+    Some((rejected, message))
+}
+
+fn json_partial_success(signal: Signal, body: &[u8]) -> Option<(u64, String)> {
+    let keys = match signal {
+        Signal::Traces => ["rejectedSpans", "rejected_spans"],
+        Signal::Metrics => ["rejectedDataPoints", "rejected_data_points"],
+        Signal::Logs => ["rejectedLogRecords", "rejected_log_records"],
+    };
+    let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let partial = answer.as_object()?.get("partialSuccess").or_else(|| answer.get("partial_success"));
+    let Some(partial) = partial else { return Some((0, String::new())) };
+    let rejected = keys.iter().find_map(|key| partial.get(key));
+    let number = |value: &serde_json::Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    let message = ["errorMessage", "error_message"].iter().find_map(|key| partial.get(key)?.as_str());
+    Some((rejected.and_then(number).unwrap_or(0), message.unwrap_or_default().to_owned()))
+}
+
+/// The message of a google.rpc.Status, else the first bytes of the body.
+fn error_words(kind: &str, body: &[u8]) -> String {
+    let message = match kind {
+        "application/x-protobuf" => {
+            let mut message = None;
+            let whole = for_each(body, |number, value| {
+                if let (2, Value::Bytes(text)) = (number, value) {
+                    message = Some(String::from_utf8_lossy(text).into_owned());
+                }
+                Some(())
+            });
+            whole.and(message)
+        }
+        "application/json" => serde_json::from_slice::<serde_json::Value>(body)
+            .ok()
+            .and_then(|answer| answer.get("message")?.as_str().map(str::to_owned)),
+        _ => None,
+    };
+    let text = message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    let shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    shown.trim().to_owned()
+}
+
+/// Calls `take` for each field; `None` if the bytes are broken.
+fn for_each<'a>(bytes: &'a [u8], mut take: impl FnMut(u32, Value<'a>) -> Option<()>) -> Option<()> {
+    let mut reader = Reader::new(bytes);
+    while let Some((number, value)) = reader.read().ok()? {
+        take(number, value)?;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROTOBUF: Option<&str> = Some("application/x-protobuf");
+    const JSON: Option<&str> = Some("application/json");
+
+    fn accepted(rejected: u64, message: &str) -> Outcome {
+        Outcome::Accepted { rejected, message: message.to_owned() }
+    }
+
+    #[test]
+    fn partial_success_in_both_encodings() {
+        let read = |kind, body: &[u8]| read(Signal::Metrics, 200, kind, None, body);
+        assert_eq!(read(PROTOBUF, b""), accepted(0, ""));
+        assert_eq!(read(PROTOBUF, &[10, 0]), accepted(0, ""));
+        assert_eq!(read(PROTOBUF, &[10, 7, 8, 3, 18, 3, b'b', b'a', b'd']), accepted(3, "bad"));
+        assert_eq!(read(JSON, br#"{"partialSuccess":{}}"#), accepted(0, ""));
+        let some = br#"{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"bad"}}"#;
+        assert_eq!(read(JSON, some), accepted(3, "bad"));
+        assert_eq!(read(Some("text/html"), b"<html>"), accepted(0, ""));
+        for (kind, body) in [(PROTOBUF, &b"\xff"[..]), (JSON, b"<html>")] {
+            assert!(matches!(read(kind, body), Outcome::Never(refusal) if refusal.code() == 13));
+        }
+    }
+
+    #[test]
+    fn which_statuses_are_tried_again() {
+        let read = |status, after| read(Signal::Traces, status, JSON, after, br#"{"code":8,"message":"slow\ndown"}"#);
+        for status in [429, 502, 503, 504] {
+            assert!(matches!(read(status, None), Outcome::Later { pause: None, .. }), "{status}");
+        }
+        let Outcome::Later { refusal, pause } = read(429, Some("3")) else { panic!("retryable") };
+        assert_eq!((pause, refusal.message.as_str()), (Some(Duration::from_secs(3)), "status 429: slow down"));
+        assert_eq!(refusal.reason, "http_429");
+        let past = read(503, Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+        assert!(matches!(past, Outcome::Later { pause: Some(Duration::ZERO), .. }));
+        assert!(matches!(read(502, Some("3")), Outcome::Later { pause: None, .. }));
+        assert!(matches!(read(503, Some("soon")), Outcome::Later { pause: None, .. }));
+        for (status, http) in [(400, 400), (401, 401), (403, 403), (404, 404), (413, 500), (500, 500), (302, 500)] {
+            assert!(matches!(read(status, None), Outcome::Never(refusal) if refusal.http_status() == http), "{status}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! When to try again: exponential, randomised, bounded.
+
+use std::time::Duration;
+
+/// `retry_on_failure`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Retry {
+    /// Before the first further try.
+    pub initial: Duration,
+    /// A pause is drawn from `1 - randomization` to `1 + randomization` times the interval.
+    pub randomization: f64,
+    /// The interval grows by this factor.
+    pub multiplier: f64,
+    /// The largest interval.
+    pub largest: Duration,
+    /// From the first try to the last; zero is without end.
+    pub longest: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_secs(5),
+            randomization: 0.5,
+            multiplier: 1.5,
+            largest: Duration::from_secs(30),
+            longest: Duration::from_secs(300),
+        }
+    }
+}
+
+/// The pauses of one request.
+pub(super) struct Backoff {
+    retry: Retry,
+    interval: Duration,
+}
+
+impl Backoff {
+    pub fn new(retry: Retry) -> Self {
+        Self { interval: retry.initial, retry }
+    }
+
+    /// The next pause, at least what the endpoint asked for; `None` if the time is up. `draw` is from 0 to 1.
+    pub fn next(&mut self, elapsed: Duration, asked: Option<Duration>, draw: f64) -> Option<Duration> {
+        let spread = self.retry.randomization * (2.0 * draw - 1.0);
+        let pause = scaled(self.interval, 1.0 + spread);
+        self.interval = scaled(self.interval, self.retry.multiplier).min(self.retry.largest);
+        let pause = pause.max(asked.unwrap_or_default());
+        let in_time = self.retry.longest.is_zero() || elapsed + pause <= self.retry.longest;
+        in_time.then_some(pause)
+    }
+}
+
+fn scaled(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::from_secs(1 << 40))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_to_the_largest_obeys_the_endpoint_and_ends() {
+        let seconds = Duration::from_secs;
+        let mut backoff = Backoff::new(Retry { largest: seconds(10), longest: seconds(60), ..Retry::default() });
+        assert_eq!(backoff.next(seconds(0), None, 0.5), Some(seconds(5)));
+        assert_eq!(backoff.next(seconds(5), None, 0.5), Some(Duration::from_millis(7500)));
+        assert_eq!(backoff.next(seconds(12), None, 1.0), Some(seconds(15)));
+        assert_eq!(backoff.next(seconds(12), Some(seconds(40)), 0.0), Some(seconds(40)));
+        assert_eq!(backoff.next(seconds(30), Some(seconds(40)), 0.0), None);
+        assert_eq!(backoff.next(seconds(58), None, 0.0), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! The HTTP client of one exporter.
+
+use std::io;
+use std::path::Path;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{HOST, HeaderValue};
+use reqwest::{Certificate, Client, Identity, Url, redirect};
+
+use super::config::{Settings, Tls};
+use crate::diag::Problem;
+
+/// A client, and the URLs and headers changed where the server's name is overridden.
+pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
+    let urls: Vec<&Url> = settings.urls.iter().flatten().collect();
+    let mut builder = Client::builder()
+        // A redirect would carry the headers to a place that nobody named.
+        .redirect(redirect::Policy::none())
+        .user_agent(concat!("gymrun/", env!("CARGO_PKG_VERSION"), " (linux)"))
+        .no_gzip();
+    if urls.iter().all(|url| is_loopback(url)) {
+        builder = builder.no_proxy();
+    }
+    if urls.iter().all(|url| url.scheme() == "http") {
+        // The system's certificates are not needed, and reading them takes time and memory.
+        return builder.tls_certs_only([]).build().map_err(|error| problem(&error));
+    }
+    let Tls { ca_file, cert_file, key_file, server_name, skip_verify, with_system_pool } = settings.tls.clone();
+    if let Some(path) = ca_file {
+        let certificates = Certificate::from_pem_bundle(&read("ca_file", &path)?)
+            .map_err(|error| Problem::new(format!("`tls.ca_file` {}: {}", path.display(), words(&error))))?;
+        builder =
+            if with_system_pool { builder.tls_certs_merge(certificates) } else { builder.tls_certs_only(certificates) };
+    }
+    if let (Some(certificate), Some(key)) = (cert_file, key_file) {
+        let mut pem = read("cert_file", &certificate)?;
+        pem.push(b'\n');
+        pem.extend(read("key_file", &key)?);
+        let identity = Identity::from_pem(&pem)
+            .map_err(|error| Problem::new(format!("`tls.cert_file` or `tls.key_file`: {}", words(&error))))?;
+        builder = builder.identity(identity);
+    }
+    if skip_verify {
+        builder = builder.tls_danger_accept_invalid_certs(true);
+    }
+    if let Some(name) = server_name {
+        builder = builder.dns_resolver(std::sync::Arc::new(At { host: override_host(settings, &name)? })).http1_only();
+    }
+    builder.build().map_err(|error| problem(&error))
+}
+
+fn problem(error: &reqwest::Error) -> Problem {
+    Problem::new(format!("cannot make an HTTP client: {}", words(error)))
+}
+
+fn read(key: &str, path: &Path) -> Result<Vec<u8>, Problem> {
+    std::fs::read(path).map_err(|error| Problem::new(format!("cannot read `tls.{key}` {}: {error}", path.display())))
+}
+
+/// What went wrong, with its causes, without the URL (which may have a password).
+pub(super) fn words(error: &reqwest::Error) -> String {
+    let mut text = if error.is_timeout() { "timed out".to_owned() } else { String::new() };
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            if !text.is_empty() {
+                text.push_str(": ");
+            }
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    if text.is_empty() { "the request failed".to_owned() } else { text }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Puts `name` into the URLs, so that the certificate is checked for it, and keeps the real host in the `Host` header.
+fn override_host(settings: &mut Settings, name: &str) -> Result<String, Problem> {
+    let urls: Vec<&mut Url> = settings.urls.iter_mut().flatten().collect();
+    let hosts: Vec<(String, Option<u16>)> =
+        urls.iter().map(|url| (url.host_str().unwrap_or_default().to_owned(), url.port())).collect();
+    let Some((host, port)) = hosts.first().cloned() else { return Ok(String::new()) };
+    if hosts.iter().any(|other| *other != (host.clone(), port)) {
+        return Err(Problem::new("`tls.server_name_override` needs all endpoints to have one host"));
+    }
+    for url in urls {
+        let bad = || Problem::new(format!("`tls.server_name_override`: `{name}` is no name of a host"));
+        url.set_host(Some(name)).map_err(|_| bad())?;
+    }
+    let authority = port.map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+    if !settings.headers.contains_key(HOST)
+        && let Ok(value) = HeaderValue::try_from(authority)
+    {
+        settings.headers.insert(HOST, value);
+    }
+    Ok(host)
+}
+
+/// Resolves every name to the addresses of one host.
+struct At {
+    host: String,
+}
+
+impl Resolve for At {
+    fn resolve(&self, _name: Name) -> Resolving {
+        let host = self.host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Box::pin(async move {
+            let found: io::Result<Vec<_>> = tokio::net::lookup_host((host, 0)).await.map(Iterator::collect);
+            Ok(Box::new(found?.into_iter()) as Addrs)
+        })
+    }
+}

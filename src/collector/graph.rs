@@ -1,0 +1,296 @@
+//! The only place where pipelines are wired: from a checked configuration to running components, and back.
+//!
+//! Start: extensions, exporters, then the pipelines from the last one (in the order of what feeds what) to the first,
+//! each from its last processor to its first, receivers at the end. So whatever hands data on finds its next part
+//! running. Stop: the other way, level by level, all pipelines of a level side by side, so that one stuck endpoint does
+//! not keep the others from draining. Everything has one deadline; who needs longer is named and left behind.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::time::Instant;
+
+use super::component::{Consumer, Context, Next, Outputs, Refusal, Running, until};
+use super::config::{Components, Config};
+use super::counters::Tally;
+use super::pipelines::Pipeline;
+use crate::diag::Problem;
+use crate::otlp::{Payload, Signal};
+
+/// How long after the deadline a component may still need to notice it.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+struct Named {
+    name: Arc<str>,
+    running: Box<dyn Running>,
+}
+
+/// The running components, in the groups in which they are stopped.
+#[derive(Default)]
+pub struct Graph {
+    extensions: Vec<Named>,
+    receivers: Vec<Named>,
+    /// By level: the processors of each pipeline in order, then the connectors that the level feeds.
+    levels: Vec<Level>,
+    exporters: Vec<Named>,
+}
+
+#[derive(Default)]
+struct Level {
+    pipelines: Vec<Vec<Named>>,
+    connectors: Vec<Named>,
+}
+
+/// What the start collects on the way.
+struct Builder {
+    base: Context,
+    exporters: HashMap<String, Arc<dyn Consumer>>,
+    connectors: HashMap<(String, Signal, Signal), Arc<dyn Consumer>>,
+    heads: HashMap<String, Arc<dyn Consumer>>,
+    levels: HashMap<String, usize>,
+    graph: Graph,
+}
+
+impl Graph {
+    /// Starts everything. If something fails, what has been started is stopped again.
+    pub async fn start(config: Config, base: Context) -> Result<Self, Problem> {
+        let mut builder = Builder {
+            base,
+            exporters: HashMap::new(),
+            connectors: HashMap::new(),
+            heads: HashMap::new(),
+            levels: levels(&config),
+            graph: Self::default(),
+        };
+        match builder.start(config).await {
+            Ok(()) => Ok(builder.graph),
+            Err(problem) => {
+                let deadline = Instant::now() + Duration::from_secs(1);
+                builder.graph.stop(deadline, &builder.base).await;
+                Err(problem)
+            }
+        }
+    }
+
+    /// Stops everything in order by `deadline`: receivers, pipelines, exporters. Extensions answer until
+    /// [`Graph::stop_extensions`].
+    pub async fn stop(&mut self, deadline: Instant, base: &Context) {
+        join_all(self.exporters.iter().map(|exporter| exporter.running.flush())).await;
+        shut(std::mem::take(&mut self.receivers), deadline, base).await;
+        for level in std::mem::take(&mut self.levels) {
+            join_all(level.pipelines.into_iter().map(|processors| async move {
+                for processor in processors {
+                    shut(vec![processor], deadline, base).await;
+                }
+            }))
+            .await;
+            shut(level.connectors, deadline, base).await;
+        }
+        shut(std::mem::take(&mut self.exporters), deadline, base).await;
+    }
+
+    /// Stops the extensions, after the rest.
+    pub async fn stop_extensions(&mut self, deadline: Instant, base: &Context) {
+        shut(std::mem::take(&mut self.extensions), deadline, base).await;
+    }
+}
+
+/// Stops some components side by side and names those that did not end in time.
+async fn shut(components: Vec<Named>, deadline: Instant, base: &Context) {
+    let last = deadline.max(Instant::now()) + PATIENCE;
+    join_all(components.into_iter().map(|Named { name, running }| async move {
+        if until(last, running.shutdown(deadline)).await.is_none() {
+            base.log.warn(&format!("{name} did not stop in time and was left behind"));
+        }
+    }))
+    .await;
+}
+
+impl Builder {
+    async fn start(&mut self, config: Config) -> Result<(), Problem> {
+        let Config { mut components, extensions, pipelines, .. } = config;
+        for id in &extensions {
+            let context = self.context("extensions", id);
+            let Some(extension) = take(&mut components.extensions, id) else { continue };
+            let running = extension.start(context.clone()).await.map_err(|problem| named(problem, &context))?;
+            self.graph.extensions.push(Named { name: context.name, running });
+        }
+        self.start_exporters(&mut components, &pipelines).await?;
+        let depth = self.levels.values().max().map_or(0, |level| level + 1);
+        self.graph.levels.resize_with(depth, Level::default);
+        for pipeline in pipelines.iter().rev() {
+            self.build_pipeline(pipeline, &pipelines, &components)?;
+        }
+        self.start_receivers(&mut components, &pipelines).await
+    }
+
+    async fn start_exporters(&mut self, components: &mut Components, pipelines: &[Pipeline]) -> Result<(), Problem> {
+        let ids: Vec<String> = components.exporters.iter().map(|exporter| exporter.id.clone()).collect();
+        for id in ids {
+            let signals = signals_of(pipelines, |pipeline| pipeline.exporters.contains(&id));
+            if signals.is_empty() {
+                continue;
+            }
+            let context = self.context("exporters", &id);
+            let Some(exporter) = take(&mut components.exporters, &id) else { continue };
+            let built = exporter.start(context.clone(), &signals).await.map_err(|problem| named(problem, &context))?;
+            self.exporters.insert(id, built.consumer);
+            self.graph.exporters.push(Named { name: context.name, running: built.running });
+        }
+        Ok(())
+    }
+
+    fn build_pipeline(
+        &mut self,
+        pipeline: &Pipeline,
+        pipelines: &[Pipeline],
+        components: &Components,
+    ) -> Result<(), Problem> {
+        let mut ends: Vec<Arc<dyn Consumer>> =
+            pipeline.exporters.iter().filter_map(|id| self.exporters.get(id).cloned()).collect();
+        for id in &pipeline.feeds {
+            ends.extend(self.connect(id, pipeline, pipelines, components)?);
+        }
+        let mut next = Next::new(ends);
+        let mut processors = Vec::new();
+        for id in pipeline.processors.iter().rev() {
+            let declared = components.processors.iter().find(|processor| processor.id == *id);
+            let Some(processor) = declared.and_then(|declared| declared.component.as_ref()) else { continue };
+            let context = self.context("processors", &format!("{id} in {}", pipeline.id));
+            let built =
+                processor.build(context.clone(), pipeline.signal, next).map_err(|problem| named(problem, &context))?;
+            next = Next::new(vec![built.consumer]);
+            processors.push(Named { name: context.name, running: built.running });
+        }
+        processors.reverse();
+        let level = self.levels.get(&pipeline.id).copied().unwrap_or_default();
+        self.graph.levels[level].pipelines.push(processors);
+        self.heads.insert(pipeline.id.clone(), Arc::new(Head { next }));
+        Ok(())
+    }
+
+    /// The instances of a connector that `pipeline` feeds, one for each signal that comes out.
+    fn connect(
+        &mut self,
+        id: &str,
+        pipeline: &Pipeline,
+        pipelines: &[Pipeline],
+        components: &Components,
+    ) -> Result<Vec<Arc<dyn Consumer>>, Problem> {
+        let declared = components.connectors.iter().find(|connector| connector.id == id);
+        let Some((declared, connector)) = declared.and_then(|d| Some((d, d.component.as_ref()?))) else {
+            return Ok(Vec::new());
+        };
+        let super::component::Signals::Between(pairs) = declared.signals else { return Ok(Vec::new()) };
+        let mut consumers = Vec::new();
+        for (from, to) in pairs.iter().copied().filter(|(from, _)| *from == pipeline.signal) {
+            let takers: Vec<&Pipeline> =
+                pipelines.iter().filter(|other| other.signal == to && other.fed_by.iter().any(|f| f == id)).collect();
+            if takers.is_empty() {
+                continue;
+            }
+            let key = (id.to_owned(), from, to);
+            if let Some(consumer) = self.connectors.get(&key) {
+                consumers.push(consumer.clone());
+                continue;
+            }
+            let context = self.context("connectors", id);
+            let heads = takers.iter().filter_map(|taker| self.heads.get(&taker.id).cloned()).collect();
+            let next = Next::to(Counted { next: Next::new(heads), context: context.clone() });
+            let built = connector.build(context.clone(), from, to, next).map_err(|problem| named(problem, &context))?;
+            // It is stopped when the last pipeline that feeds it has drained.
+            let feeders = pipelines.iter().filter(|other| other.signal == from && other.feeds.iter().any(|f| f == id));
+            let level = feeders.filter_map(|feeder| self.levels.get(&feeder.id)).max().copied().unwrap_or_default();
+            self.graph.levels[level].connectors.push(Named { name: context.name, running: built.running });
+            consumers.push(built.consumer.clone());
+            self.connectors.insert(key, built.consumer);
+        }
+        Ok(consumers)
+    }
+
+    async fn start_receivers(&mut self, components: &mut Components, pipelines: &[Pipeline]) -> Result<(), Problem> {
+        let ids: Vec<String> = components.receivers.iter().map(|receiver| receiver.id.clone()).collect();
+        for id in ids {
+            let context = self.context("receivers", &id);
+            let mut outputs = Outputs::default();
+            let signals = signals_of(pipelines, |pipeline| pipeline.receivers.contains(&id));
+            for signal in &signals {
+                let takers =
+                    pipelines.iter().filter(|pipeline| pipeline.signal == *signal && pipeline.receivers.contains(&id));
+                let heads = takers.filter_map(|taker| self.heads.get(&taker.id).cloned()).collect();
+                let counted = Counted { next: Next::new(heads), context: context.clone() };
+                outputs = outputs.with(*signal, Next::to(counted));
+            }
+            if signals.is_empty() {
+                continue;
+            }
+            let Some(receiver) = take(&mut components.receivers, &id) else { continue };
+            let running = receiver.start(context.clone(), outputs).await.map_err(|problem| named(problem, &context))?;
+            self.graph.receivers.push(Named { name: context.name, running });
+        }
+        Ok(())
+    }
+
+    fn context(&self, kind: &str, id: &str) -> Context {
+        let name: Arc<str> = format!("{kind}/{id}").into();
+        Context { name: name.clone(), log: self.base.log.named(name), ..self.base.clone() }
+    }
+}
+
+/// The first part of a pipeline, where several sources hand in.
+struct Head {
+    next: Next,
+}
+
+impl Consumer for Head {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(self.next.consume(payload))
+    }
+}
+
+/// Counts what comes into the pipelines, once for all that take it.
+struct Counted {
+    next: Next,
+    context: Context,
+}
+
+impl Consumer for Counted {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(async move {
+            let (signal, items) = (payload.signal, payload.item_count());
+            let result = self.next.consume(payload).await;
+            self.context.count(signal, if result.is_ok() { Tally::Received } else { Tally::Refused }, items);
+            result
+        })
+    }
+}
+
+/// The component of this id, out of its declaration.
+fn take<C: ?Sized>(declared: &mut [super::config::Declared<C>], id: &str) -> Option<Box<C>> {
+    declared.iter_mut().find(|component| component.id == id)?.component.take()
+}
+
+fn named(mut problem: Problem, context: &Context) -> Problem {
+    problem.message = format!("{}: {}", context.name, problem.message);
+    problem
+}
+
+fn signals_of(pipelines: &[Pipeline], uses: impl Fn(&Pipeline) -> bool) -> Vec<Signal> {
+    let used = |signal: &Signal| pipelines.iter().any(|pipeline| pipeline.signal == *signal && uses(pipeline));
+    Signal::ALL.into_iter().filter(used).collect()
+}
+
+/// How many connectors lie at most between a receiver and the pipeline.
+fn levels(config: &Config) -> HashMap<String, usize> {
+    let mut levels: HashMap<String, usize> = HashMap::new();
+    // Feeders stand before those that they feed.
+    for pipeline in &config.pipelines {
+        let fed = |other: &&Pipeline| other.feeds.iter().any(|id| pipeline.fed_by.contains(id));
+        let feeders = config.pipelines.iter().filter(fed).filter(|other| other.id != pipeline.id);
+        let level = feeders.filter_map(|feeder| levels.get(&feeder.id)).max().map_or(0, |level| level + 1);
+        levels.insert(pipeline.id.clone(), level);
+    }
+    levels
+}

@@ -1,0 +1,82 @@
+//! One collector from its configuration to its end.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::component::{Context, Shared};
+use super::config::Config;
+use super::controls::{Controls, State};
+use super::counters::Counters;
+use super::delivery;
+use super::graph::Graph;
+use super::log::{Level, Log, Sink};
+use crate::diag::Problem;
+
+/// What a run needs beside its configuration.
+pub struct Surroundings {
+    /// Where the collector's lines go.
+    pub sink: Sink,
+    /// Where `delivery.json` is written; `None`: nowhere.
+    pub delivery: Option<PathBuf>,
+}
+
+/// Runs until `shutdown` ends or a component fails, then drains. `Ok` with the counts after an ordered stop; a problem
+/// if the start failed or a component did.
+///
+/// A stop may take [`Controls::stop_limit`]. What is in flight is given up one second before that (at half of it, if it
+/// is below two seconds) and counted, so that the report is written in time.
+pub async fn run(
+    config: Config,
+    surroundings: Surroundings,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Arc<Counters>, Problem> {
+    let log = Log::new(surroundings.sink, Level::Info).from_level(config.log_level);
+    let context = Context {
+        name: "collector".into(),
+        log: log.clone(),
+        counters: Arc::default(),
+        controls: Arc::default(),
+        shared: Shared::default(),
+    };
+    for warning in config.warnings.iter() {
+        log.warn(&format!("{}: {} {}", warning.location, warning.path, warning.message));
+    }
+    let (controls, counters) = (context.controls.clone(), context.counters.clone());
+    tokio::pin!(shutdown);
+    let mut graph = tokio::select! {
+        graph = Graph::start(config, context.clone()) => graph?,
+        () = &mut shutdown => return Ok(counters),
+    };
+    controls.set_state(State::Ready(jiff::Timestamp::now(), std::time::Instant::now()));
+    log.info("everything is ready");
+
+    let failure = tokio::select! {
+        () = &mut shutdown => None,
+        failure = controls.failed() => Some(failure),
+    };
+    controls.set_state(State::Stopping);
+    let deadline = deadline(&controls);
+    log.info(&format!("stopping; data may drain for {:.1} s", (deadline - Instant::now()).as_secs_f64()));
+    graph.stop(deadline, &context).await;
+    if let Some(directory) = surroundings.delivery
+        && let Err(error) = delivery::write(&counters, &directory)
+    {
+        log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
+    }
+    log.info(&format!("stopped; {}", delivery::summary(&counters)));
+    graph.stop_extensions(deadline, &context).await;
+    match failure {
+        None => Ok(counters),
+        Some(failure) => Err(Problem::new(failure)),
+    }
+}
+
+fn deadline(controls: &Controls) -> Instant {
+    let limit = controls.stop_limit();
+    let reserve = if limit < Duration::from_secs(2) { limit / 2 } else { Duration::from_secs(1) };
+    Instant::now() + (limit - reserve)
+}
