@@ -270,6 +270,11 @@ impl<'a> Section<'a> {
         self.findings.push(line, &self.path_of(key), problem);
     }
 
+    /// Records a problem inside the value of a key, at the line where it stands.
+    pub fn problem_at(&self, key: &str, line: u32, problem: Problem) {
+        self.findings.push(line, &self.path_of(key), problem);
+    }
+
     /// Records a problem of the section as a whole.
     pub fn problem_here(&self, problem: Problem) {
         self.findings.push(self.line, &self.path, problem);

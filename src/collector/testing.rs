@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use super::component::{Consumer, Context, Refusal, Shared};
+use super::load;
 use super::log::{Level, Log};
+use super::section::{Findings, Section};
 use crate::otlp::wire::Writer;
 use crate::otlp::{Payload, Signal};
 
@@ -76,4 +78,25 @@ impl Consumer for Keeper {
         };
         Box::pin(std::future::ready(result))
     }
+}
+
+/// Reads YAML as a section, with `TEST_NUMBER=123456` as the environment; fails if there are problems.
+pub fn read_section<T>(yaml: &str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
+    let (result, text) = section(yaml, read);
+    assert_eq!(text, "");
+    result.expect("a map")
+}
+
+/// The problems of a section, as text.
+pub fn problems_of(yaml: &str, read: impl FnOnce(&mut Section<'_>)) -> String {
+    section(yaml, read).1
+}
+
+fn section<T>(yaml: &str, read: impl FnOnce(&mut Section<'_>) -> T) -> (Option<T>, String) {
+    let findings = Findings::new("c.yaml");
+    let variable = |name: &str| (name == "TEST_NUMBER").then(|| "123456".into());
+    let node = load::read_text(yaml, &variable, &findings).expect("YAML");
+    let result = Section::read(&findings, &node, "component", 1, read);
+    let text: Vec<String> = findings.problems.take().iter().map(ToString::to_string).collect();
+    (result, text.join("\n"))
 }

@@ -1,0 +1,267 @@
+//! The `batch` processor: many small payloads become few large ones.
+//!
+//! One task gathers. It sends when there are enough items, and at the ticks of a clock that is set back by each send for
+//! size; the clock is only looked at while something waits, so an idle batch costs nothing. Resources are not merged:
+//! their entries stand one after the other. What the next part refuses is lost here and counted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::collector::component::{
+    Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals,
+};
+use crate::collector::section::Section;
+use crate::diag::Problem;
+use crate::otlp::{Payload, Signal};
+
+/// The kind.
+pub const FACTORY: Factory<dyn Processor> =
+    Factory { names: &["batch"], signals: Signals::Each(EVERY_SIGNAL), configure: read };
+
+/// Payloads that may wait for the task before their source has to.
+const CHANNEL: usize = 4;
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// Items from which a batch is sent; zero: each payload at once.
+    size: usize,
+    /// Items at most in one batch; zero: any number.
+    most: usize,
+    /// The clock; zero: each payload at once.
+    timeout: Duration,
+}
+
+fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
+    section.unsupported(&["metadata_keys", "metadata_cardinality_limit"]);
+    let count = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
+    let size = section.integer("send_batch_size", 0).map_or(8192, count);
+    let most = section.integer("send_batch_max_size", 0).map_or(0, count);
+    let timeout = section.duration("timeout").unwrap_or(Duration::from_millis(200));
+    if most > 0 && most < size {
+        let message = format!("`send_batch_max_size` ({most}) is less than `send_batch_size` ({size})");
+        section.problem("send_batch_max_size", Problem::new(message));
+    }
+    Some(Box::new(Settings { size, most, timeout }))
+}
+
+impl Processor for Settings {
+    fn build(&self, context: Context, signal: Signal, next: Next) -> Result<Built, Problem> {
+        let (sender, payloads) = mpsc::channel(CHANNEL);
+        let (stop, stopping) = watch::channel(None);
+        let gatherer = Gatherer {
+            settings: *self,
+            context,
+            next,
+            payloads,
+            stopping,
+            waiting: Payload::new(signal),
+            items: 0,
+            clock: Instant::now(),
+        };
+        let task = tokio::spawn(gatherer.run());
+        Ok(Built { consumer: Arc::new(Entrance { sender }), running: Box::new(Task { stop, task }) })
+    }
+}
+
+struct Entrance {
+    sender: mpsc::Sender<Payload>,
+}
+
+impl Consumer for Entrance {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(async move {
+            let stopped = |_| Refusal::retryable("shutdown", "the collector is stopping");
+            self.sender.send(payload).await.map_err(stopped)
+        })
+    }
+}
+
+struct Task {
+    stop: watch::Sender<Option<Instant>>,
+    task: JoinHandle<()>,
+}
+
+impl Running for Task {
+    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.stop.send_replace(Some(deadline));
+            // The task fails only if it panicked; there is nothing left to stop then.
+            let _ = self.task.await;
+        })
+    }
+}
+
+struct Gatherer {
+    settings: Settings,
+    context: Context,
+    next: Next,
+    payloads: mpsc::Receiver<Payload>,
+    stopping: watch::Receiver<Option<Instant>>,
+    waiting: Payload,
+    items: usize,
+    /// When the clock was last set back.
+    clock: Instant,
+}
+
+impl Gatherer {
+    async fn run(mut self) {
+        let mut stopping = self.stopping.clone();
+        loop {
+            let tick = self.next_tick();
+            tokio::select! {
+                payload = self.payloads.recv() => match payload {
+                    Some(payload) => self.take(payload).await,
+                    None => break,
+                },
+                () = tokio::time::sleep_until(tick), if self.items > 0 => self.send_one().await,
+                stopped = stopping.wait_for(Option::is_some) => {
+                    drop(stopped);
+                    self.payloads.close();
+                    while let Some(payload) = self.payloads.recv().await {
+                        self.take(payload).await;
+                    }
+                    break;
+                }
+            }
+        }
+        while self.items > 0 {
+            self.send_one().await;
+        }
+    }
+
+    fn next_tick(&self) -> Instant {
+        let period = self.settings.timeout.max(Duration::from_millis(1)).as_nanos();
+        let ticks = self.clock.elapsed().as_nanos() / period + 1;
+        let ahead = u64::try_from(ticks.saturating_mul(period)).unwrap_or(u64::MAX);
+        self.clock.checked_add(Duration::from_nanos(ahead)).unwrap_or(self.clock)
+    }
+
+    async fn take(&mut self, payload: Payload) {
+        let items = payload.item_count();
+        if items == 0 {
+            return;
+        }
+        self.items += items;
+        self.waiting.resources.extend(payload.resources);
+        let at_once = self.settings.timeout.is_zero() || self.settings.size == 0;
+        let mut sent = false;
+        while self.items > 0 && (at_once || self.items >= self.settings.size) {
+            self.send_one().await;
+            sent = true;
+        }
+        if sent {
+            self.clock = Instant::now();
+        }
+    }
+
+    /// Sends what waits, up to the largest batch.
+    async fn send_one(&mut self) {
+        let most = self.settings.most;
+        let batch = if most > 0 && self.items > most {
+            self.waiting.split_front(most)
+        } else {
+            std::mem::replace(&mut self.waiting, Payload::new(self.waiting.signal))
+        };
+        let (signal, items) = (batch.signal, batch.item_count());
+        self.items -= items.min(self.items);
+        if items == 0 {
+            // Cannot be: something waits. Without progress the loops around this would not end.
+            self.items = 0;
+            return;
+        }
+        let mut stopping = self.stopping.clone();
+        let late = async move {
+            let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| *deadline);
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            result = self.next.consume(batch) => result,
+            () = late => Err(Refusal::retryable("shutdown", "the collector stopped before it could be handed on")),
+        };
+        if let Err(refusal) = result {
+            self.context.count_dropped(signal, items, &refusal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::counters::Tally;
+    use crate::collector::testing::{Keeper, context, eventually, problems_of, spans};
+
+    fn start(size: usize, most: usize, timeout: Duration, keeper: &Keeper) -> (Built, Context) {
+        let context = context("processors/batch");
+        let settings = Settings { size, most, timeout };
+        let built = settings.build(context.clone(), Signal::Traces, Next::to(keeper.clone())).expect("builds");
+        (built, context)
+    }
+
+    async fn stop(built: Built) {
+        built.running.shutdown(Instant::now() + Duration::from_secs(5)).await;
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn whole_payloads_are_gathered_until_there_are_enough_and_the_rest_comes_at_the_stop() {
+        let keeper = Keeper::default();
+        let (built, _) = start(5, 0, LONG, &keeper);
+        for count in [3, 4, 0, 12, 1] {
+            built.consumer.consume(spans(count)).await.expect("takes");
+        }
+        stop(built).await;
+        assert_eq!(keeper.counts(), [7, 12, 1]);
+    }
+
+    #[tokio::test]
+    async fn large_ones_are_split() {
+        let keeper = Keeper::default();
+        let (built, _) = start(5, 5, LONG, &keeper);
+        built.consumer.consume(spans(12)).await.expect("takes");
+        built.consumer.consume(spans(2)).await.expect("takes");
+        stop(built).await;
+        assert_eq!(keeper.counts(), [5, 5, 4]);
+    }
+
+    #[tokio::test]
+    async fn the_clock_sends_what_waits_and_zero_means_at_once() {
+        let keeper = Keeper::default();
+        let (built, _) = start(1000, 0, Duration::from_millis(20), &keeper);
+        built.consumer.consume(spans(3)).await.expect("takes");
+        eventually(|| keeper.counts() == [3]).await;
+        stop(built).await;
+
+        let keeper = Keeper::default();
+        let (built, _) = start(2, 2, Duration::ZERO, &keeper);
+        built.consumer.consume(spans(3)).await.expect("takes");
+        eventually(|| keeper.counts() == [2, 1]).await;
+        stop(built).await;
+    }
+
+    #[tokio::test]
+    async fn what_is_refused_is_counted() {
+        let keeper = Keeper { refuse: Some(Refusal::retryable("queue_full", "full")), ..Keeper::default() };
+        let (built, context) = start(1, 0, LONG, &keeper);
+        built.consumer.consume(spans(4)).await.expect("takes");
+        stop(built).await;
+        assert_eq!(context.counters.total(Signal::Traces, &Tally::Dropped("queue_full".into())), 4);
+    }
+
+    #[test]
+    fn wrong_sizes_are_found() {
+        let text = problems_of("send_batch_size: 10\nsend_batch_max_size: 5\ntimeout: -1s\n", |section| {
+            drop(read(section));
+        });
+        assert!(text.contains("less than `send_batch_size`") && text.contains("negative"), "{text}");
+    }
+}
