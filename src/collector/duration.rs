@@ -39,9 +39,56 @@ pub fn parse_duration(text: &str) -> Result<Duration, &'static str> {
     Duration::try_from_secs_f64(total / 1e9).map_err(|_| "it is too long")
 }
 
+/// A duration as Go prints it: `1m30.5s`, `250ms`, `0s`.
+#[must_use]
+pub fn go_text(duration: Duration) -> String {
+    let nanoseconds = duration.as_nanos();
+    let decimal = |unit: u128| {
+        let (whole, rest) = (nanoseconds / unit, nanoseconds % unit);
+        let width = unit.ilog10() as usize;
+        let digits = format!("{rest:0width$}");
+        let digits = digits.trim_end_matches('0');
+        if digits.is_empty() { whole.to_string() } else { format!("{whole}.{digits}") }
+    };
+    match nanoseconds {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{nanoseconds}ns"),
+        1_000..1_000_000 => format!("{}\u{b5}s", decimal(1_000)),
+        1_000_000..1_000_000_000 => format!("{}ms", decimal(1_000_000)),
+        _ => {
+            let (hours, minutes) = (duration.as_secs() / 3600, duration.as_secs() / 60 % 60);
+            let below = Duration::new(duration.as_secs() % 60, duration.subsec_nanos());
+            let seconds = match below.subsec_nanos() {
+                0 => below.as_secs().to_string(),
+                rest => format!("{}.{}", below.as_secs(), format!("{rest:09}").trim_end_matches('0')),
+            };
+            match (hours, minutes) {
+                (0, 0) => format!("{seconds}s"),
+                (0, _) => format!("{minutes}m{seconds}s"),
+                _ => format!("{hours}h{minutes}m{seconds}s"),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_go_writes() {
+        for (nanoseconds, text) in [
+            (0, "0s"),
+            (12, "12ns"),
+            (1_500, "1.5\u{b5}s"),
+            (250_000_000, "250ms"),
+            (1_000_000_000, "1s"),
+            (90_500_000_000, "1m30.5s"),
+            (3_600_000_000_001, "1h0m0.000000001s"),
+        ] {
+            assert_eq!(go_text(Duration::from_nanos(nanoseconds)), text);
+        }
+    }
 
     #[test]
     fn what_go_reads() {

@@ -37,7 +37,11 @@ fn translate(pattern: &str) -> String {
             }
             '[' if in_class => {
                 // `[:alpha:]` is the same in both.
-                if characters.peek() == Some(&':') { out.push('[') } else { out.push_str(r"\[") }
+                if characters.peek() == Some(&':') {
+                    out.push('[')
+                } else {
+                    out.push_str(r"\[")
+                }
                 if characters.peek() == Some(&':') {
                     for c in characters.by_ref() {
                         out.push(c);

@@ -1,6 +1,8 @@
 //! The connectors, one line each.
 
+mod forward;
+
 use super::component::{Connector, Factory};
 
 /// Every kind of connector.
-pub const CONNECTORS: &[Factory<dyn Connector>] = &[];
+pub const CONNECTORS: &[Factory<dyn Connector>] = &[forward::FACTORY];

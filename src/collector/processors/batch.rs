@@ -119,8 +119,7 @@ impl Gatherer {
                     None => break,
                 },
                 () = tokio::time::sleep_until(tick), if self.items > 0 => self.send_one().await,
-                stopped = stopping.wait_for(Option::is_some) => {
-                    drop(stopped);
+                () = async { drop(stopping.wait_for(Option::is_some).await) } => {
                     self.payloads.close();
                     while let Some(payload) = self.payloads.recv().await {
                         self.take(payload).await;
@@ -165,7 +164,8 @@ impl Gatherer {
         let batch = if most > 0 && self.items > most {
             self.waiting.split_front(most)
         } else {
-            std::mem::replace(&mut self.waiting, Payload::new(self.waiting.signal))
+            let empty = Payload::new(self.waiting.signal);
+            std::mem::replace(&mut self.waiting, empty)
         };
         let (signal, items) = (batch.signal, batch.item_count());
         self.items -= items.min(self.items);

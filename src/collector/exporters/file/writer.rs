@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
@@ -194,9 +194,9 @@ fn write_whole(mut file: &fs::File, lines: &[u8]) -> std::io::Result<()> {
     })
 }
 
-/// Whether two spellings of a path are one file is decided by their absolute forms.
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
     use super::*;

@@ -6,9 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::action::{Action, Source, When};
 use super::convert::Target;
-use crate::collector::component::{
-    Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals,
-};
+use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals};
 use crate::collector::node::{Node, Value};
 use crate::collector::pattern;
 use crate::collector::section::Section;

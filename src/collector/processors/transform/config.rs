@@ -117,7 +117,9 @@ mod tests {
         for word in ["context `span`", "`set(name, \"x\")`", "c.yaml:4", "supported: in context"] {
             assert!(text.contains(word), "{word}: {text}");
         }
-        let text = problems("trace_statements:\n- set(resource.attributes[\"a\"], 1)\n- {context: resource, statements: []}\n");
+        let text = problems(
+            "trace_statements:\n- set(resource.attributes[\"a\"], 1)\n- {context: resource, statements: []}\n",
+        );
         assert!(text.contains("one list"), "{text}");
         assert!(problems("error_mode: shrug\n").contains("shrug"));
         assert!(problems("trace_statements: [{context: metric, statements: []}]").contains("of traces"));

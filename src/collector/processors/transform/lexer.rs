@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn words_of_all_kinds() {
-        let shown = |text: &str| split(text).map(|tokens| tokens.iter().map(Token::shown).collect::<Vec<_>>().join(" "));
+        let shown =
+            |text: &str| split(text).map(|tokens| tokens.iter().map(Token::shown).collect::<Vec<_>>().join(" "));
         assert_eq!(
             shown(r#"set(a.b["k\"\n"],-1.5e2)where x==nil and y!= 3"#).as_deref(),
             Ok(r#"set ( a . b [ "k\"\n" ] , -150 ) where x == nil and y != 3"#)

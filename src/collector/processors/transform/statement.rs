@@ -127,7 +127,9 @@ fn operand(value: &Value, context: Option<Context>) -> Result<Operand, String> {
 }
 
 fn condition(parsed: &parser::Condition, context: Option<Context>) -> Result<Condition, String> {
-    let all = |list: &[parser::Condition]| list.iter().map(|inner| condition(inner, context)).collect();
+    let all = |list: &[parser::Condition]| {
+        list.iter().map(|inner| condition(inner, context)).collect::<Result<Vec<Condition>, String>>()
+    };
     Ok(match parsed {
         parser::Condition::Value(Value::Boolean(value)) => Condition::Always(*value),
         parser::Condition::Value(value) => {

@@ -1,0 +1,44 @@
+//! What the extension is told.
+
+use crate::collector::component::{Extension, Factory, Signals};
+use crate::collector::section::Section;
+use crate::diag::Problem;
+
+/// The kind.
+pub const FACTORY: Factory<dyn Extension> =
+    Factory { names: &["health_check"], signals: Signals::None, configure: read };
+
+/// Where and how it answers.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// `host:port`.
+    pub endpoint: String,
+    /// `/` answers every path.
+    pub path: String,
+    /// Own bodies; without them JSON.
+    pub bodies: Option<Bodies>,
+}
+
+/// Own bodies.
+#[derive(Clone, Debug)]
+pub(super) struct Bodies {
+    pub healthy: String,
+    pub unhealthy: String,
+}
+
+fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
+    section.unsupported(&["tls", "auth", "cors", "use_v2", "http", "grpc", "component_health"]);
+    let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:13133".to_owned());
+    let path = section.text("path").unwrap_or_else(|| "/".to_owned());
+    if !path.starts_with('/') {
+        section.problem("path", Problem::new("`path` must begin with `/`"));
+    }
+    let bodies = section.section("response_body", |bodies| {
+        let healthy = bodies.text("healthy").unwrap_or_default();
+        let unhealthy = bodies.text("unhealthy").unwrap_or_default();
+        Bodies { healthy, unhealthy }
+    });
+    // An accepted key without effect, as in the reference.
+    section.has("check_collector_pipeline");
+    Some(Box::new(Settings { endpoint, path, bodies }))
+}

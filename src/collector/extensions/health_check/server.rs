@@ -1,0 +1,144 @@
+//! The answers.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State as Shared};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, Response, StatusCode};
+use futures_util::future::BoxFuture;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::config::Settings;
+use crate::collector::component::{Context, Extension, Running, until};
+use crate::collector::controls::{Controls, State};
+use crate::collector::duration::go_text;
+use crate::collector::listen::listen;
+use crate::diag::Problem;
+
+/// The longest limit that a stop may be given.
+const LONGEST_STOP: f64 = 3600.0;
+
+impl Extension for Settings {
+    fn start(self: Box<Self>, context: Context) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>> {
+        Box::pin(async move {
+            let (listener, address) = listen(&self.endpoint).await?;
+            context.log.info(&format!("listening on {address}"));
+            let health = Arc::new(Health { settings: *self, controls: context.controls.clone() });
+            let router = Router::new().fallback(answer).with_state(health);
+            let service = router.into_make_service_with_connect_info::<SocketAddr>();
+            let stop = CancellationToken::new();
+            let server = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+            let task = tokio::spawn(async move {
+                if let Err(error) = server.await {
+                    context.controls.fail(&format!("{}: {error}", context.name));
+                }
+            });
+            Ok(Box::new(Server { stop, task }) as Box<dyn Running>)
+        })
+    }
+}
+
+struct Server {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running for Server {
+    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.stop.cancel();
+            // A client that keeps its connection open must not keep the collector.
+            let mut task = self.task;
+            if until(Instant::now() + Duration::from_millis(100), &mut task).await.is_none() {
+                task.abort();
+            }
+        })
+    }
+}
+
+struct Health {
+    settings: Settings,
+    controls: Arc<Controls>,
+}
+
+async fn answer(
+    Shared(health): Shared<Arc<Health>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+) -> Result<Response<Body>, Infallible> {
+    let path = request.uri().path();
+    if *request.method() == Method::POST && path.starts_with("/-/") {
+        let (path, query) = (path.to_owned(), request.uri().query().unwrap_or_default().to_owned());
+        return Ok(health.admin(peer, &path, &query).await);
+    }
+    let path_matches = health.settings.path == "/" || health.settings.path == path;
+    Ok(if path_matches { health.state() } else { text(StatusCode::NOT_FOUND, "404 page not found\n") })
+}
+
+impl Health {
+    fn state(&self) -> Response<Body> {
+        let state = self.controls.state();
+        let ready = matches!(state, State::Ready(..));
+        let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        if let Some(bodies) = &self.settings.bodies {
+            return text(status, if ready { &bodies.healthy } else { &bodies.unhealthy });
+        }
+        let (words, since, uptime) = match state {
+            State::Ready(since, begin) => {
+                let since = since.to_zoned(jiff::tz::TimeZone::system());
+                let since = since.strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string().replace("+00:00", "Z");
+                ("Server available", since, go_text(begin.elapsed()))
+            }
+            _ => ("Server not available", "0001-01-01T00:00:00Z".to_owned(), String::new()),
+        };
+        let body = serde_json::json!({"status": words, "upSince": since, "uptime": uptime}).to_string();
+        response(status, "application/json", body)
+    }
+
+    async fn admin(&self, peer: SocketAddr, path: &str, query: &str) -> Response<Body> {
+        if !peer.ip().to_canonical().is_loopback() {
+            return text(StatusCode::FORBIDDEN, "only from this host\n");
+        }
+        match path {
+            "/-/scrape" => {
+                if !matches!(self.controls.state(), State::Ready(..)) {
+                    return text(StatusCode::SERVICE_UNAVAILABLE, "the collector is not ready\n");
+                }
+                match self.controls.scrape_now().await {
+                    true => text(StatusCode::OK, "scraped\n"),
+                    false => text(StatusCode::GATEWAY_TIMEOUT, "not all targets answered in time\n"),
+                }
+            }
+            "/-/stop" => {
+                let seconds = query.split('&').find_map(|pair| pair.strip_prefix("seconds="));
+                let seconds = seconds.and_then(|text| text.parse::<f64>().ok());
+                match seconds.filter(|seconds| (0.0..=LONGEST_STOP).contains(seconds)) {
+                    Some(seconds) => {
+                        self.controls.set_stop_limit(Duration::from_secs_f64(seconds));
+                        text(StatusCode::OK, "noted: send SIGTERM to stop\n")
+                    }
+                    None => text(StatusCode::BAD_REQUEST, "write /-/stop?seconds=N with N from 0 to 3600\n"),
+                }
+            }
+            _ => text(StatusCode::NOT_FOUND, "known: POST /-/scrape, POST /-/stop?seconds=N\n"),
+        }
+    }
+}
+
+fn text(status: StatusCode, body: &str) -> Response<Body> {
+    response(status, "text/plain; charset=utf-8", body.to_owned())
+}
+
+fn response(status: StatusCode, content_type: &'static str, body: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static(content_type));
+    response
+}
