@@ -50,7 +50,7 @@ impl SourceFile {
         })?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let line = before.split(|byte| *byte == b'\n').count();
             Problem::new("the file is not UTF-8")
                 .in_file(Location::new(display.clone(), u32::try_from(line).unwrap_or(u32::MAX)))
                 .hint("save it as UTF-8")

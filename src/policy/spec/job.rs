@@ -55,7 +55,7 @@ pub struct Spec {
     pub scrape: Vec<TargetSpec>,
     /// `files` of the job, by their path below `<job dir>/files/`.
     pub files: IndexMap<String, Placed<Value>>,
-    /// Top-level keys of NEMO_GYM_CONFIG_DICT.
+    /// Top-level keys of `NEMO_GYM_CONFIG_DICT`.
     pub gym_config: IndexMap<String, Tree>,
     /// Where `auto` picks.
     pub ports: PortPolicy,

@@ -6,7 +6,7 @@ use super::Placed;
 use crate::diag::Location;
 use crate::plan::{PortChoice, Text};
 
-/// OTEL_EXPORTER_OTLP_PROTOCOL of the job's processes.
+/// `OTEL_EXPORTER_OTLP_PROTOCOL` of the job's processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// `http/protobuf`.
@@ -89,7 +89,7 @@ pub struct OtelSpec {
     pub gym_logs: bool,
     /// dcgm-exporter of each node.
     pub gpu_metrics_port: Option<u16>,
-    /// node_exporter of each node.
+    /// `node_exporter` of each node.
     pub node_metrics_port: Option<u16>,
     /// Seconds, at least 1.
     pub scrape_interval_seconds: u64,

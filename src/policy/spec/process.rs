@@ -44,7 +44,7 @@ pub enum Gpus {
     /// All: nothing is set.
     #[default]
     All,
-    /// None: CUDA_VISIBLE_DEVICES is empty.
+    /// None: `CUDA_VISIBLE_DEVICES` is empty.
     Off,
     /// These (a number of GPUs has been dealt out already, the lowest that no other process lists).
     These(Vec<u32>),
@@ -184,9 +184,9 @@ pub struct ServerSpec {
     pub implementation: Option<Placed<String>>,
     /// A bare name, or absolute.
     pub python: String,
-    /// Absolute; `None` is where that Python's nemo_gym lies.
+    /// Absolute; `None` is where that Python's `nemo_gym` lies.
     pub root: Option<Placed<String>>,
-    /// The instance's block of NEMO_GYM_CONFIG_DICT; peers are `{type, name}` already.
+    /// The instance's block of `NEMO_GYM_CONFIG_DICT`; peers are `{type, name}` already.
     pub config: IndexMap<String, Tree>,
     /// Uvicorn workers.
     pub num_workers: u32,
@@ -197,7 +197,7 @@ pub struct ServerSpec {
 pub struct DriverSpec {
     /// `gym.eval`.
     pub eval: Option<EvalSpec>,
-    /// Text for NEMO_GYM_POLICY_BASE_URL's host; `None` is by placement.
+    /// Text for the host of `NEMO_GYM_POLICY_BASE_URL`; `None` is by placement.
     pub policy_host: Option<String>,
     /// `policy_model_type`.
     pub policy_model_type: String,
