@@ -1,0 +1,70 @@
+//! Signals to processes and groups.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::plan::StopSignal;
+use crate::procfs::{Identity, Proc};
+
+fn number(signal: StopSignal) -> Signal {
+    match signal {
+        StopSignal::Term => Signal::SIGTERM,
+        StopSignal::Int => Signal::SIGINT,
+        StopSignal::Quit => Signal::SIGQUIT,
+        StopSignal::Hup => Signal::SIGHUP,
+        StopSignal::Usr1 => Signal::SIGUSR1,
+        StopSignal::Usr2 => Signal::SIGUSR2,
+    }
+}
+
+/// Sends a stop signal to a process group, and wakes those of it that are stopped so that they can obey. Only for a
+/// group whose leader has not been reaped: afterwards its number may be another's.
+pub fn signal_group(leader: i32, signal: StopSignal) {
+    let group = Pid::from_raw(leader);
+    // It can only fail because the group is gone.
+    let _ = killpg(group, number(signal));
+    let _ = killpg(group, Signal::SIGCONT);
+}
+
+/// Sends SIGKILL to a process group, with the same condition.
+pub fn kill_group(leader: i32) {
+    let _ = killpg(Pid::from_raw(leader), Signal::SIGKILL);
+}
+
+/// Sends a signal to exactly that process, SIGKILL for `None`; whether it was there to get it.
+#[must_use]
+pub fn send_signal(identity: Identity, signal: Option<StopSignal>) -> bool {
+    let signal = signal.map_or(Signal::SIGKILL, number);
+    match open(identity.pid) {
+        Ok(handle) => {
+            // The handle is of whoever had the pid when it was opened: compare only now.
+            Proc::default().identity(identity.pid) == Some(identity) && send(&handle, signal)
+        }
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => false,
+        // A kernel before 5.3: the pid is all there is.
+        Err(_) => {
+            Proc::default().identity(identity.pid) == Some(identity)
+                && nix::sys::signal::kill(Pid::from_raw(identity.pid), signal).is_ok()
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "nix has no pidfd_open")]
+fn open(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes plain numbers; what it returns is a new descriptor that nobody else owns.
+    unsafe {
+        let descriptor = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        let descriptor = i32::try_from(descriptor).unwrap_or(-1);
+        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(descriptor)) }
+    }
+}
+
+#[expect(unsafe_code, reason = "nix has no pidfd_send_signal")]
+fn send(handle: &OwnedFd, signal: Signal) -> bool {
+    let none = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: the descriptor is open, and a null siginfo is allowed.
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal as libc::c_int, none, 0) == 0 }
+}

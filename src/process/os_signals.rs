@@ -1,0 +1,71 @@
+//! Signals to gymrun itself, as data.
+
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// gymrun was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// SIGINT, as Ctrl-C sends it.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
+}
+
+impl Told {
+    /// The number of the signal.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        match self {
+            Self::Interrupt => libc::SIGINT,
+            Self::Terminate => libc::SIGTERM,
+            Self::HangUp => libc::SIGHUP,
+        }
+    }
+}
+
+/// The one door through which signals come in.
+#[derive(Debug)]
+pub struct OsSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Option<Signal>,
+}
+
+impl OsSignals {
+    /// From now on those signals are data. SIGHUP stays ignored where it was ignored: somebody said `nohup`.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: if hang_up_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    /// The next one.
+    pub async fn next(&mut self) -> Told {
+        let hang_up = async {
+            match &mut self.hang_up {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => Told::Interrupt,
+            _ = self.terminate.recv() => Told::Terminate,
+            _ = hang_up => Told::HangUp,
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "nix cannot ask for a disposition without setting one")]
+fn hang_up_ignored() -> bool {
+    // SAFETY: with a null action the call only fills in the zeroed, valid `now`.
+    unsafe {
+        let mut now = std::mem::zeroed::<libc::sigaction>();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}

@@ -1,0 +1,165 @@
+//! Which processes belong to a unit: its descendants, and the daemons that left it.
+//!
+//! gymrun is a subreaper, so whoever loses its parent becomes a child of gymrun. Such a child is told by the mark in its
+//! environment, or by the process group or session that it kept.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+
+use super::identity::{Identity, Proc, Stat};
+
+/// The variable that marks every process of a job.
+pub const PROCESS_MARK: &str = "GYMRUN_PROCESS";
+
+/// The value of the mark: `<job id>:<process name>`.
+#[must_use]
+pub fn process_mark(job_id: &str, process: &str) -> String {
+    format!("{job_id}:{process}")
+}
+
+/// How the processes of one unit are found.
+#[derive(Clone, Debug)]
+pub struct Members {
+    /// The process that was spawned; it may be gone by now.
+    pub root: Identity,
+    /// The value of its mark.
+    pub mark: String,
+}
+
+impl Proc {
+    /// The children of a process, those of all its threads.
+    #[must_use]
+    pub fn children(&self, pid: i32) -> Vec<i32> {
+        let mut children = Vec::new();
+        let tasks = self.file(pid, "task");
+        let Ok(entries) = fs::read_dir(&tasks) else { return children };
+        for entry in entries.flatten() {
+            match fs::read_to_string(entry.path().join("children")) {
+                Ok(text) => children.extend(text.split_ascii_whitespace().filter_map(|p| p.parse::<i32>().ok())),
+                // A kernel without CONFIG_PROC_CHILDREN: the parents of all processes say the same, at a higher price.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && entry.path().exists() => {
+                    return self.children_by_scan(pid);
+                }
+                Err(_) => {}
+            }
+        }
+        children
+    }
+
+    fn children_by_scan(&self, parent: i32) -> Vec<i32> {
+        let pids = self.pids().unwrap_or_default();
+        pids.into_iter().filter(|pid| self.stat(*pid).is_some_and(|s| s.parent == parent)).collect()
+    }
+
+    /// The given processes and all their descendants, each once.
+    #[must_use]
+    pub fn descendants(&self, roots: &[i32]) -> Vec<i32> {
+        let mut seen: HashSet<i32> = roots.iter().copied().collect();
+        let mut found: Vec<i32> = seen.iter().copied().collect();
+        let mut next = 0;
+        while let Some(pid) = found.get(next).copied() {
+            next += 1;
+            for child in self.children(pid) {
+                if seen.insert(child) {
+                    found.push(child);
+                }
+            }
+        }
+        found
+    }
+
+    /// The mark in a process's environment as it was at its last exec, if it can be read.
+    #[must_use]
+    pub fn mark(&self, pid: i32) -> Option<String> {
+        let environment = fs::read(self.file(pid, "environ")).ok()?;
+        environment.split(|b| *b == 0).find_map(|entry| {
+            let value = entry.strip_prefix(PROCESS_MARK.as_bytes())?.strip_prefix(b"=")?;
+            Some(String::from_utf8_lossy(value).into_owned())
+        })
+    }
+
+    /// The processes of each unit that live (zombies are left out), in the order of `units`. `adopters` are the children
+    /// of gymrun that nobody spawned directly: orphans that became its own.
+    #[must_use]
+    pub fn members(&self, units: &[Members], adopted: &[i32]) -> Vec<Vec<Stat>> {
+        let mut roots: Vec<Vec<i32>> = units
+            .iter()
+            .map(|unit| match self.stat(unit.root.pid) {
+                Some(stat) if stat.identity == unit.root => vec![unit.root.pid],
+                _ => Vec::new(),
+            })
+            .collect();
+        let by_mark: HashMap<&str, usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_str(), i)).collect();
+        for pid in adopted {
+            let marked = self.mark(*pid).and_then(|mark| by_mark.get(mark.as_str()).copied());
+            let owner = marked.or_else(|| {
+                let stat = self.stat(*pid)?;
+                units.iter().position(|u| u.root.pid == stat.group || u.root.pid == stat.session)
+            });
+            if let Some(owner) = owner {
+                roots[owner].push(*pid);
+            }
+        }
+        roots
+            .iter()
+            .map(|roots| {
+                self.descendants(roots).into_iter().filter_map(|pid| self.stat(pid)).filter(Stat::alive).collect()
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Identity, Members, Proc, process_mark};
+
+    fn process(root: &Path, pid: i32, group: i32, state: char, mark: &str, threads: &[(i32, &str)]) {
+        let own = root.join(pid.to_string());
+        let stat = format!("{pid} (x) {state} 1 {group} {group} 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 7 0 0\n");
+        for (thread, children) in threads {
+            let task = own.join("task").join(thread.to_string());
+            fs::create_dir_all(&task).expect("a scratch directory");
+            fs::write(task.join("children"), children).expect("a scratch file");
+        }
+        fs::write(own.join("stat"), stat).expect("a scratch file");
+        fs::write(own.join("environ"), format!("A=1\0GYMRUN_PROCESS={mark}\0")).expect("a scratch file");
+    }
+
+    #[test]
+    fn threads_count_once_daemons_belong_by_mark_or_group_and_zombies_do_not_count() {
+        let root = tempfile::tempdir().expect("a scratch directory");
+        let dir = root.path();
+        process(dir, 10, 10, 'S', "j:a", &[(10, "11 "), (12, "13 ")]);
+        process(dir, 11, 10, 'S', "j:a", &[(11, "")]);
+        process(dir, 13, 10, 'Z', "j:a", &[(13, "")]);
+        // Two orphans that gymrun adopted: one by its mark with a child of its own, one by its group alone.
+        process(dir, 20, 20, 'S', "j:a", &[(20, "21")]);
+        process(dir, 21, 20, 'S', "other", &[(21, "")]);
+        process(dir, 30, 40, 'S', "", &[(30, "")]);
+        process(dir, 31, 31, 'S', "stranger", &[(31, "")]);
+        let proc = Proc::at(dir);
+        let units = [
+            Members { root: Identity { pid: 10, started: 7 }, mark: process_mark("j", "a") },
+            Members { root: Identity { pid: 40, started: 7 }, mark: process_mark("j", "b") },
+        ];
+        let mut found: Vec<Vec<i32>> = proc
+            .members(&units, &[20, 30, 31])
+            .into_iter()
+            .map(|unit| unit.into_iter().map(|s| s.identity.pid).collect())
+            .collect();
+        found[0].sort_unstable();
+        assert_eq!(found, [vec![10, 11, 20, 21], vec![30]]);
+    }
+
+    #[test]
+    fn a_pid_that_was_used_again_is_not_the_unit() {
+        let root = tempfile::tempdir().expect("a scratch directory");
+        process(root.path(), 10, 10, 'S', "", &[(10, "")]);
+        let units = [Members { root: Identity { pid: 10, started: 6 }, mark: "j:a".into() }];
+        assert_eq!(Proc::at(root.path()).members(&units, &[]), [Vec::new()]);
+    }
+}
