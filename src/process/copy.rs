@@ -28,6 +28,8 @@ pub enum Destination {
     Nowhere,
     /// As they are, into this descriptor; a reader that is gone only ends the showing.
     Raw(File),
+    /// As they are, to whoever draws them.
+    Bytes(Box<dyn FnMut(&[u8]) + Send>),
     /// Whole lines, bytes that are no UTF-8 replaced.
     Lines(LineSink),
 }
@@ -131,6 +133,7 @@ impl Reader {
                     self.shown = Destination::Nowhere;
                 }
             }
+            Destination::Bytes(sink) => sink(bytes),
             Destination::Lines(sink) => {
                 for piece in bytes.split_inclusive(|b| *b == b'\n') {
                     self.line.extend_from_slice(piece);

@@ -13,7 +13,7 @@ mod os_signals;
 mod program;
 mod reaper;
 
-pub use copy::{Copier, CopyPlan, Destination, Source};
+pub use copy::{Copier, CopyPlan, Destination, LineSink, Source};
 pub use exit::Exit;
 pub use kill::{kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};

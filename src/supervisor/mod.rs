@@ -1,1 +1,29 @@
 //! Starts, watches, samples and stops what the plan says.
+//!
+//! [`run`] chooses ports, fills in references and writes files; then the engine, one task that owns all state, asks the
+//! pure table in `state` what to do about each report and has a host do it. The host of this machine runs children
+//! through `process`, probes them through `health`, samples them on a thread of their own, and stops each with its whole
+//! tree. What happens is said as events only.
+
+mod budget;
+mod client;
+mod collector;
+mod delivery;
+mod engine;
+mod files;
+mod host;
+mod local;
+mod outcome;
+mod ports;
+mod resolve;
+mod run;
+mod sampler;
+mod show;
+mod state;
+mod teardown;
+
+pub use outcome::Outcome;
+pub use ports::{Ports, port_name};
+pub use resolve::Resolver;
+pub use run::{RunOptions, run};
+pub use show::{DriverOutput, OutputStream, ShowOutput};

@@ -1,0 +1,109 @@
+//! How long stopping may take.
+//!
+//! At a normal end each process has its grace in full. When gymrun is told to stop, or a process died, everything has to
+//! be over in 25 s, below the 30 s that Slurm gives; the last 5 of them are the collector's. Graces are then scaled so
+//! that the longest chain fits, which leaves each process its share instead of nothing to the last.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::state::Phase;
+use crate::plan::{Kind, Plan};
+
+/// All of a hurried stop.
+pub const HURRIED_TOTAL: Duration = Duration::from_secs(25);
+/// What of it is kept for the collector.
+pub const COLLECTOR_SHARE: Duration = Duration::from_secs(5);
+/// For the last scrape of a hurried stop, and for the kills themselves.
+const RESERVE: Duration = Duration::from_millis(1500);
+/// Limit of the forced scrape.
+const SCRAPE: Duration = Duration::from_secs(5);
+const HURRIED_SCRAPE: Duration = Duration::from_secs(1);
+
+/// What everybody who waits during a stop looks at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Graces in full.
+    Leisurely,
+    /// Graces cut to fit.
+    Hurried {
+        /// When the 25 s began.
+        since: Instant,
+        /// By what graces are multiplied: 1 at most.
+        scale: f64,
+    },
+    /// No grace at all.
+    Kill,
+}
+
+impl Pace {
+    /// A hurried stop that begins now, for what still has to be stopped.
+    #[must_use]
+    pub fn hurried(plan: &Plan, phases: &[Phase]) -> Self {
+        let room = HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE + RESERVE).as_secs_f64();
+        let needed = longest_chain(plan, phases);
+        Self::Hurried { since: Instant::now(), scale: if needed > room { room / needed } else { 1.0 } }
+    }
+
+    /// When SIGKILL is due for a process that got its stop signal at `started`.
+    #[must_use]
+    pub fn kill_at(self, started: Instant, grace: Duration) -> Instant {
+        match self {
+            Self::Leisurely => started + grace,
+            Self::Hurried { since, scale } => {
+                let latest = since + HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE);
+                (started + grace.mul_f64(scale)).min(latest)
+            }
+            Self::Kill => started,
+        }
+    }
+
+    /// When SIGKILL is due for the collector that was asked to stop at `started`.
+    #[must_use]
+    pub fn kill_collector_at(self, started: Instant, wait: Duration) -> Instant {
+        match self {
+            Self::Leisurely => started + wait,
+            Self::Hurried { since, .. } => (started + wait).min((since + HURRIED_TOTAL).max(started)),
+            Self::Kill => started,
+        }
+    }
+
+    /// Limit of a forced scrape.
+    #[must_use]
+    pub fn scrape_limit(self) -> Duration {
+        match self {
+            Self::Leisurely => SCRAPE,
+            Self::Hurried { .. } => HURRIED_SCRAPE,
+            Self::Kill => Duration::ZERO,
+        }
+    }
+}
+
+/// The driver's grace and that of the longest chain of dependants, in seconds, of what still runs.
+fn longest_chain(plan: &Plan, phases: &[Phase]) -> f64 {
+    let runs = |id: usize| {
+        !matches!(
+            phases[id],
+            Phase::Waiting | Phase::Missing | Phase::Skipped | Phase::Gone | Phase::Done | Phase::Dead
+        )
+    };
+    let mut driver = 0.0;
+    let mut sums = vec![0.0_f64; plan.units.len()];
+    // Start order: what a unit needs stands before it.
+    for (id, unit) in plan.units.iter().enumerate() {
+        let below = unit
+            .depends_on
+            .iter()
+            .filter_map(|name| plan.units.iter().position(|u| u.name == *name))
+            .map(|other| sums[other])
+            .fold(0.0, f64::max);
+        let own = if runs(id) { unit.stop.grace_seconds } else { 0.0 };
+        match unit.kind {
+            Kind::Driver => driver = own,
+            Kind::Collector => {}
+            Kind::Service | Kind::Server => sums[id] = below + own,
+        }
+    }
+    driver + sums.into_iter().fold(0.0, f64::max)
+}

@@ -1,0 +1,119 @@
+//! What the engine asks of whoever runs processes, and what it hears back.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::budget::Pace;
+use super::state::UnitId;
+use crate::events::ExitStatus;
+
+/// What a host has to say. Reports of one unit come in the order in which things happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// A unit runs.
+    Spawned {
+        /// The unit.
+        unit: UnitId,
+        /// Its pid.
+        pid: u32,
+    },
+    /// A unit could not be started.
+    SpawnFailed {
+        /// The unit.
+        unit: UnitId,
+        /// What is wrong, with the path.
+        message: String,
+        /// 125, 126 or 127.
+        code: i32,
+    },
+    /// A unit's probe is bad, and has been for a while: said once.
+    StillWaiting {
+        /// The unit.
+        unit: UnitId,
+        /// What it answered.
+        answer: String,
+    },
+    /// A unit is ready.
+    Ready {
+        /// The unit.
+        unit: UnitId,
+    },
+    /// A unit did not get ready in time.
+    NotReady {
+        /// The unit.
+        unit: UnitId,
+        /// Its limit.
+        limit: Duration,
+        /// What its probe answered last.
+        answer: String,
+    },
+    /// A unit's process ended.
+    Exited {
+        /// The unit.
+        unit: UnitId,
+        /// How.
+        status: ExitStatus,
+    },
+    /// A unit gets its stop signal.
+    Stopping {
+        /// The unit.
+        unit: UnitId,
+        /// `SIGTERM` and the like.
+        signal: String,
+    },
+    /// A unit's tree got SIGKILL.
+    Killed {
+        /// The unit.
+        unit: UnitId,
+        /// How many processes.
+        processes: u32,
+    },
+    /// A unit and its whole tree are gone.
+    Gone {
+        /// The unit.
+        unit: UnitId,
+    },
+    /// The last scrape is over.
+    Scraped {
+        /// Whether it was forced.
+        forced: bool,
+        /// How long it took.
+        took: Duration,
+        /// Why it failed, if it did.
+        error: Option<String>,
+    },
+    /// The last sample is taken.
+    Sampled,
+    /// Something that the author should know.
+    Warning {
+        /// The unit.
+        unit: Option<UnitId>,
+        /// A lower-case fragment.
+        message: String,
+        /// The way out.
+        hint: Option<String>,
+    },
+}
+
+/// Runs processes for the engine. Every call returns at once; what comes of it is a [`Report`].
+pub trait Host {
+    /// Starts a unit: `Spawned` or `SpawnFailed`, and `Exited` at its end.
+    fn spawn(&mut self, unit: UnitId);
+    /// Finds out when a unit is ready: `Ready` or `NotReady`.
+    fn watch(&mut self, unit: UnitId);
+    /// Gives that up.
+    fn forget(&mut self, unit: UnitId);
+    /// The engine has heard that a unit runs, or that it has ended.
+    fn heard(&mut self, unit: UnitId, runs: bool);
+    /// Begins to sample memory.
+    fn start_sampler(&mut self);
+    /// Takes the last sample and samples no more: `Sampled`.
+    fn stop_sampler(&mut self);
+    /// Makes the last scrape: `Scraped`.
+    fn scrape(&mut self, pace: watch::Receiver<Pace>);
+    /// Stops a unit with its whole tree, at the pace that `pace` says now and later: `Gone`.
+    fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
+    /// The end of a unit's log, with all that it has written by now.
+    fn last_lines(&mut self, unit: UnitId) -> impl Future<Output = Vec<String>>;
+}

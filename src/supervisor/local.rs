@@ -1,0 +1,377 @@
+//! The host that is this machine.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::budget::Pace;
+use super::collector::CollectorLink;
+use super::files::{last_lines, open_log};
+use super::host::{Host, Report};
+use super::ports::Reservations;
+use super::resolve::{Resolved, seconds};
+use super::sampler::{Sampled, Sampler};
+use super::show::{OutputStream, ShowOutput};
+use super::state::UnitId;
+use super::teardown;
+use crate::events::{Delivery, ExitStatus, Sink};
+use crate::health::wait_until_good;
+use crate::plan::{Kind, LogMode, Plan, Readiness};
+use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
+use crate::procfs::{Identity, Members, Proc};
+
+/// A wait is worth a line once it has lasted this long.
+const WORTH_SAYING: Duration = Duration::from_secs(1);
+/// How long a copier may take to write what is already there.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What is known of a unit's process, by the host and by the tasks that watch or stop it.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) root: OnceLock<Identity>,
+    pub(super) since: OnceLock<Instant>,
+    /// Whether the process itself has been reaped.
+    pub(super) ended: watch::Sender<bool>,
+    pub(super) mark: String,
+    copier: OnceLock<Copier>,
+    log: OnceLock<PathBuf>,
+}
+
+impl Slot {
+    /// How its tree is found; `None` before it was spawned.
+    pub(super) fn members(&self) -> Option<Members> {
+        self.root.get().map(|root| Members { root: *root, mark: self.mark.clone() })
+    }
+
+    pub(super) fn running(&self) -> bool {
+        self.root.get().is_some() && !*self.ended.borrow()
+    }
+}
+
+/// What the host needs besides the plan.
+pub(super) struct Setting {
+    pub(super) plan: Arc<Plan>,
+    pub(super) resolved: Vec<Resolved>,
+    pub(super) reservations: Reservations,
+    pub(super) job_dir: PathBuf,
+    pub(super) show: ShowOutput,
+    pub(super) sink: Sink,
+    pub(super) collector: Option<CollectorLink>,
+    pub(super) before_collector_stop: Box<dyn FnOnce() + Send>,
+}
+
+/// Runs units as children of this process.
+pub(super) struct LocalHost {
+    setting: Setting,
+    reports: mpsc::UnboundedSender<Report>,
+    slots: Vec<Arc<Slot>>,
+    watches: Vec<Option<AbortHandle>>,
+    sampler: Option<Sampler>,
+    /// What an otelcol said of its delivery before it was stopped.
+    pub(super) delivery: Arc<Mutex<Option<Result<Delivery, String>>>>,
+}
+
+impl LocalHost {
+    pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
+        let slots = setting
+            .resolved
+            .iter()
+            .map(|unit| {
+                Arc::new(Slot {
+                    root: OnceLock::new(),
+                    since: OnceLock::new(),
+                    ended: watch::Sender::new(false),
+                    mark: unit.mark.clone(),
+                    copier: OnceLock::new(),
+                    log: OnceLock::new(),
+                })
+            })
+            .collect();
+        let watches = setting.resolved.iter().map(|_| None).collect();
+        Self { setting, reports, slots, watches, sampler: None, delivery: Arc::default() }
+    }
+
+    fn report(&self, report: Report) {
+        // The engine listens until everything is over; after that nobody needs to know.
+        let _ = self.reports.send(report);
+    }
+
+    /// The child's log, and what its output becomes.
+    fn output(&self, unit: UnitId) -> Result<(Output, Option<std::fs::File>), String> {
+        let planned = &self.setting.plan.units[unit];
+        let (file, path) = open_log(&self.setting.job_dir, &planned.log_file())
+            .map_err(|(path, error)| format!("cannot open the log `{}`: {error}", path.display()))?;
+        let _ = self.slots[unit].log.set(path);
+        Ok(match (planned.log, planned.kind) {
+            (LogMode::File, _) => (Output::File(file), None),
+            (LogMode::Pipe, Kind::Driver) => (Output::Pipes, Some(file)),
+            (LogMode::Pipe, _) => (Output::Pipe, Some(file)),
+        })
+    }
+
+    /// What is called, on the spawning thread, once the child runs or does not.
+    fn on_start(
+        &self,
+        unit: UnitId,
+        log: Option<std::fs::File>,
+    ) -> impl FnOnce(Result<Started, process::LaunchError>) + Send + use<> {
+        let slot = Arc::clone(&self.slots[unit]);
+        let reports = self.reports.clone();
+        let show = self.setting.show.clone();
+        let sink = self.setting.sink.clone();
+        let name = self.setting.plan.units[unit].name.clone();
+        let driver = self.setting.plan.units[unit].kind == Kind::Driver;
+        move |result| match result {
+            Ok(started) => {
+                let _ = slot.root.set(started.identity);
+                let _ = slot.since.set(Instant::now());
+                if let Some(file) = log {
+                    let mut pipes = started.pipes.into_iter();
+                    let sources = if driver {
+                        [OutputStream::Stdout, OutputStream::Stderr]
+                            .into_iter()
+                            .zip(pipes)
+                            .map(|(stream, pipe)| Source { pipe, shown: show.driver_stream(stream) })
+                            .collect()
+                    } else {
+                        pipes.next().into_iter().map(|pipe| Source { pipe, shown: show.lines_of(&name) }).collect()
+                    };
+                    let warn = {
+                        let (sink, name) = (sink.clone(), name.clone());
+                        move |error: std::io::Error| {
+                            sink.warn(Some(&name), format!("its log cannot be written any more: {error}"), None);
+                        }
+                    };
+                    match Copier::start(CopyPlan { sources, file, failed: Box::new(warn) }) {
+                        Ok(copier) => {
+                            let _ = slot.copier.set(copier);
+                        }
+                        Err(error) => sink.warn(Some(&name), format!("its output is lost: {error}"), None),
+                    }
+                }
+                let _ = reports.send(Report::Spawned { unit, pid: started.identity.pid.cast_unsigned() });
+            }
+            Err(error) => {
+                let _ = reports.send(Report::SpawnFailed { unit, message: error.to_string(), code: error.code() });
+            }
+        }
+    }
+
+    fn sampled(&self, unit: UnitId) -> Option<Sampled> {
+        let planned = &self.setting.plan.units[unit];
+        let members = self.slots[unit].members()?;
+        let included = self.setting.plan.telemetry.memory.include.iter().any(|scope| scope.covers(planned.kind));
+        included.then(|| Sampled {
+            process: planned.name.clone(),
+            kind: planned.kind,
+            type_name: match planned.kind {
+                Kind::Service => "service".into(),
+                Kind::Driver => "driver".into(),
+                Kind::Server | Kind::Collector => planned.type_name.clone(),
+            },
+            members,
+        })
+    }
+
+    /// Whether the collector was started at all.
+    pub(super) fn collector_ran(&self) -> bool {
+        let collector = self.setting.plan.units.iter().position(|u| u.kind == Kind::Collector);
+        collector.is_some_and(|unit| self.slots[unit].root.get().is_some())
+    }
+
+    /// Ends every copier: what was written is in the files, whoever still holds a pipe.
+    pub(super) async fn finish(&mut self) {
+        for slot in &self.slots {
+            if let Some(copier) = slot.copier.get() {
+                // Somebody who does not read gymrun's own stdout must not keep it here for ever.
+                let _ = tokio::time::timeout(DRAIN, copier.finish()).await;
+            }
+        }
+    }
+}
+
+impl Host for LocalHost {
+    fn spawn(&mut self, unit: UnitId) {
+        let planned = &self.setting.plan.units[unit];
+        let resolved = &self.setting.resolved[unit];
+        let (output, log) = match self.output(unit) {
+            Ok(output) => output,
+            Err(message) => {
+                return self.report(Report::SpawnFailed { unit, message, code: crate::diag::exit::FAILED });
+            }
+        };
+        let launch = Launch {
+            argv: resolved.argv.clone(),
+            environment: resolved.environment.clone(),
+            cwd: resolved.cwd.clone(),
+            search: resolved.search.clone(),
+            stdin: planned.stdin,
+            output,
+        };
+        let on_start = self.on_start(unit, log);
+        let slot = Arc::clone(&self.slots[unit]);
+        let reports = self.reports.clone();
+        let on_exit = move |exit| {
+            slot.ended.send_replace(true);
+            let _ = reports.send(Report::Exited { unit, status: status(exit) });
+        };
+        self.setting.reservations.release(planned);
+        process::launch(launch, on_start, on_exit);
+    }
+
+    fn watch(&mut self, unit: UnitId) {
+        let slot = Arc::clone(&self.slots[unit]);
+        let since = slot.since.get().copied().unwrap_or_else(Instant::now);
+        let reports = self.reports.clone();
+        let task = match (&self.setting.resolved[unit].probe, &self.setting.plan.units[unit].readiness) {
+            (Some(probe), _) => {
+                let probe = probe.clone();
+                tokio::spawn(async move {
+                    let mut said = false;
+                    let still_waiting = |waited: Duration, answer: &str| {
+                        if waited >= WORTH_SAYING && !said {
+                            said = true;
+                            let _ = reports.send(Report::StillWaiting { unit, answer: answer.to_owned() });
+                        }
+                    };
+                    let accept = || probe.own_port.map_or(Ok(()), |port| listens_itself(&slot, port));
+                    let left = probe.limit.saturating_sub(since.elapsed());
+                    let end = wait_until_good(&probe.target, probe.schedule, left, accept, still_waiting).await;
+                    let _ = reports.send(match end {
+                        Ok(()) => Report::Ready { unit },
+                        Err(answer) => Report::NotReady { unit, limit: probe.limit, answer },
+                    });
+                })
+            }
+            (None, Readiness::Exited { timeout_seconds: Some(limit) }) => {
+                let limit = seconds(*limit);
+                tokio::spawn(async move {
+                    tokio::time::sleep_until(since + limit).await;
+                    let _ = reports.send(Report::NotReady { unit, limit, answer: "it still runs".into() });
+                })
+            }
+            _ => return,
+        };
+        self.watches[unit] = Some(task.abort_handle());
+    }
+
+    fn forget(&mut self, unit: UnitId) {
+        if let Some(task) = self.watches[unit].take() {
+            task.abort();
+        }
+    }
+
+    fn heard(&mut self, unit: UnitId, runs: bool) {
+        let Some(sampler) = &self.sampler else { return };
+        if !runs {
+            sampler.ended(&self.setting.plan.units[unit].name);
+        } else if let Some(sampled) = self.sampled(unit) {
+            sampler.add(sampled);
+        }
+    }
+
+    fn start_sampler(&mut self) {
+        let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
+        let units = running.filter_map(|unit| self.sampled(unit)).collect();
+        match Sampler::start(&self.setting.plan.telemetry.memory, units, self.setting.sink.clone()) {
+            Ok(sampler) => self.sampler = Some(sampler),
+            Err(error) => self.report(Report::Warning {
+                unit: None,
+                message: format!("memory is not sampled: {error}"),
+                hint: None,
+            }),
+        }
+    }
+
+    fn stop_sampler(&mut self) {
+        let reports = self.reports.clone();
+        let done = move || {
+            let _ = reports.send(Report::Sampled);
+        };
+        match self.sampler.take() {
+            Some(sampler) => sampler.finish(done),
+            None => done(),
+        }
+    }
+
+    fn scrape(&mut self, pace: watch::Receiver<Pace>) {
+        let reports = self.reports.clone();
+        let collector = self.setting.collector.clone();
+        let since = self
+            .setting
+            .plan
+            .units
+            .iter()
+            .position(|u| u.kind == Kind::Collector)
+            .and_then(|id| self.slots[id].since.get().copied());
+        tokio::spawn(async move {
+            let start = Instant::now();
+            let (forced, error) = match collector {
+                Some(collector) => collector.last_scrape(since.unwrap_or(start), pace).await,
+                None => (false, None),
+            };
+            let _ = reports.send(Report::Scraped { forced, took: start.elapsed(), error });
+        });
+    }
+
+    fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>) {
+        self.forget(unit);
+        let stop = teardown::Stop {
+            unit,
+            slot: Arc::clone(&self.slots[unit]),
+            policy: self.setting.plan.units[unit].stop,
+            reports: self.reports.clone(),
+            pace,
+        };
+        let link = self.setting.collector.clone().filter(|_| self.setting.plan.units[unit].kind == Kind::Collector);
+        match link {
+            Some(link) => {
+                let hook = std::mem::replace(&mut self.setting.before_collector_stop, Box::new(|| ()));
+                let delivery = Arc::clone(&self.delivery);
+                tokio::spawn(async move {
+                    let said = link.stop(stop, hook).await;
+                    *delivery.lock().unwrap_or_else(PoisonError::into_inner) = said;
+                });
+            }
+            None => {
+                tokio::spawn(stop.run());
+            }
+        }
+    }
+
+    async fn last_lines(&mut self, unit: UnitId) -> Vec<String> {
+        let slot = &self.slots[unit];
+        if let Some(copier) = slot.copier.get() {
+            let _ = tokio::time::timeout(DRAIN, copier.drain()).await;
+        }
+        slot.log.get().map(|path| last_lines(path)).unwrap_or_default()
+    }
+}
+
+fn status(exit: Exit) -> ExitStatus {
+    match exit {
+        Exit::Code(code) => ExitStatus { code: Some(code), signal: None },
+        Exit::Signal(signal) => ExitStatus { code: None, signal: Some(signal) },
+    }
+}
+
+/// A good answer counts only if the unit's own tree listens, where the kernel can say so: a stranger on the same port
+/// would answer for it.
+fn listens_itself(slot: &Slot, port: u16) -> Result<(), String> {
+    let proc = Proc::default();
+    let Some(members) = slot.members() else { return Ok(()) };
+    let own = proc.members(&[members], &process::adopted()).into_iter().flatten().map(|s| s.identity.pid);
+    if proc.listens(port, own) != Some(false) {
+        return Ok(());
+    }
+    match proc.holder(port) {
+        Some(holder) if holder.pid.is_some() => {
+            Err(format!("port {port} is answered by {holder}, not by this process"))
+        }
+        _ => Ok(()),
+    }
+}

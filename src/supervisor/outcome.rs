@@ -1,0 +1,78 @@
+//! What a job's end means: its exit code, its class and one sentence.
+
+use super::state::{Cause, State};
+use crate::diag::exit;
+use crate::events::{Delivery, OutcomeClass};
+use crate::plan::Plan;
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// gymrun's exit code.
+    pub code: i32,
+    /// What it means.
+    pub class: OutcomeClass,
+    /// One sentence: a lower-case fragment.
+    pub message: String,
+}
+
+impl Outcome {
+    /// gymrun itself failed before or while it ran the job.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self { code: exit::FAILED, class: OutcomeClass::GymrunFailed, message: message.into() }
+    }
+}
+
+/// The end that the table decided; then `otel.required` turns a 0 into 125 if telemetry was not delivered.
+pub(super) fn judge(plan: &Plan, state: &State, delivery: Option<&Result<Delivery, String>>) -> Outcome {
+    let ended = by_cause(plan, state.cause.as_ref());
+    let required = plan.collector.as_ref().is_some_and(|c| c.required);
+    if !required || ended.code != exit::OK {
+        return ended;
+    }
+    let unmet = match delivery {
+        _ if state.collector_lost => Some("the collector died".to_owned()),
+        Some(Ok(delivery)) if delivery.undelivered() > 0 => {
+            let last = delivery.last_error.as_deref().map(|e| format!(", last error: {e}")).unwrap_or_default();
+            Some(format!("{} items were not delivered{last}", delivery.undelivered()))
+        }
+        Some(Ok(_)) => None,
+        Some(Err(error)) => Some(format!("nothing is known of the delivery: {error}")),
+        None => Some("nothing is known of the delivery".to_owned()),
+    };
+    match unmet {
+        None => ended,
+        Some(why) => Outcome {
+            code: exit::FAILED,
+            class: OutcomeClass::TelemetryUndelivered,
+            message: format!("{}, but `otel.required` is set and {why}", ended.message),
+        },
+    }
+}
+
+fn by_cause(plan: &Plan, cause: Option<&Cause>) -> Outcome {
+    let name = |unit: usize| plan.units[unit].name.as_str();
+    let (code, class, message) = match cause {
+        Some(Cause::DriverEnded(status)) => {
+            let class = if status.success() { OutcomeClass::Ok } else { OutcomeClass::DriverFailed };
+            (status.shell_code(), class, format!("driver {status}"))
+        }
+        Some(Cause::DriverMissing(code)) => {
+            (*code, OutcomeClass::DriverNotStarted, "the driver could not be started".to_owned())
+        }
+        Some(Cause::TimeLimit) => {
+            let limit = plan.time_limit_seconds.unwrap_or_default();
+            (exit::TIME_LIMIT, OutcomeClass::TimeLimit, format!("the time limit of {limit} s is over"))
+        }
+        Some(Cause::Told(signal)) => {
+            (exit::by_signal(*signal), OutcomeClass::ToldToStop, format!("told to stop by signal {signal}"))
+        }
+        Some(Cause::Died(unit)) => (exit::FAILED, OutcomeClass::ProcessDied, format!("{} died", name(*unit))),
+        Some(Cause::NotReady(unit)) => {
+            (exit::FAILED, OutcomeClass::StartFailed, format!("{} did not get ready", name(*unit)))
+        }
+        None => (exit::FAILED, OutcomeClass::GymrunFailed, "the job ended for no reason".to_owned()),
+    };
+    Outcome { code, class, message }
+}

@@ -1,0 +1,149 @@
+//! One job from its plan to its outcome.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::collector::CollectorLink;
+use super::delivery;
+use super::engine::Engine;
+use super::files;
+use super::host::Report;
+use super::local::{LocalHost, Setting};
+use super::outcome::{Outcome, judge};
+use super::ports;
+use super::resolve::{Resolved, Resolver};
+use super::show::ShowOutput;
+use super::teardown;
+use crate::diag::Problem;
+use crate::events::{Delivery, EventKind, Sink};
+use crate::plan::Plan;
+use crate::process::OsSignals;
+
+/// What a run needs besides its plan.
+pub struct RunOptions {
+    /// The job directory: exists, and is locked by the caller.
+    pub job_dir: PathBuf,
+    /// W3C `traceparent` of gymrun's root span.
+    pub traceparent: String,
+    /// gymrun's own environment.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Where events go.
+    pub sink: Sink,
+    /// How output is shown.
+    pub show: ShowOutput,
+    /// Called at most once, on a thread of its own: services and servers are gone, the collector still takes data. Not
+    /// called if there is no collector, or it is dead, or everything is being killed.
+    pub before_collector_stop: Box<dyn FnOnce() + Send>,
+}
+
+impl std::fmt::Debug for RunOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions").field("job_dir", &self.job_dir).finish_non_exhaustive()
+    }
+}
+
+/// Runs a whole job and returns when nothing of it is left. Blocks; not to be called inside a runtime. Says everything
+/// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM and SIGHUP are orders to stop.
+#[must_use]
+pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
+    let sink = options.sink.clone();
+    sink.emit(EventKind::JobStarted {
+        name: plan.name.clone(),
+        job_id: plan.job_id.clone(),
+        job_dir: options.job_dir.display().to_string(),
+        pid: std::process::id(),
+        traceparent: options.traceparent.clone(),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = match runtime {
+        Err(error) => Outcome::failed(format!("cannot make a runtime: {error}")),
+        Ok(runtime) => {
+            let outcome = runtime.block_on(run_async(plan, options));
+            // A hook that hangs must not keep gymrun here.
+            runtime.shutdown_background();
+            outcome
+        }
+    };
+    sink.emit(EventKind::JobEnded { code: outcome.code, class: outcome.class, message: outcome.message.clone() });
+    outcome
+}
+
+async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
+    let told = match OsSignals::new() {
+        Ok(signals) => hear(signals),
+        Err(error) => return Outcome::failed(format!("cannot take signals: {error}")),
+    };
+    let sink = options.sink.clone();
+    let job_dir = options.job_dir.clone();
+    let (reports, inbox) = mpsc::unbounded_channel();
+    let host = match prepare(plan, options, reports) {
+        Ok(host) => host,
+        Err(problem) => return Outcome::failed(problem.to_string()),
+    };
+    let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
+    let strays = teardown::sweep().await;
+    if strays > 0 {
+        sink.warn(None, format!("{strays} processes that belonged to no unit were left, and were killed"), None);
+    }
+    ended.host.finish().await;
+    while let Ok(report) = ended.reports.try_recv() {
+        if let Report::Warning { message, hint, .. } = report {
+            sink.warn(None, message, hint);
+        }
+    }
+    let delivery = delivered(plan, &job_dir, &ended.host, ended.state.collector_lost);
+    match &delivery {
+        Some(Ok(delivery)) => sink.emit(EventKind::Delivered(Box::new(delivery.clone()))),
+        Some(Err(error)) => sink.warn(None, format!("nothing is known of the telemetry's delivery: {error}"), None),
+        None => {}
+    }
+    judge(plan, &ended.state, delivery.as_ref())
+}
+
+/// What the collector said of its delivery; `None` if there was none to say anything.
+fn delivered(plan: &Plan, job_dir: &Path, host: &LocalHost, lost: bool) -> Option<Result<Delivery, String>> {
+    let collector = plan.collector.as_ref()?;
+    let said = host.delivery.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if !collector.embedded {
+        return said;
+    }
+    // It writes the report at its end, so one that never ran or died has none: that was said already.
+    let path_exists = job_dir.join("otel/delivery.json").exists();
+    (path_exists || (host.collector_ran() && !lost)).then(|| delivery::read(job_dir))
+}
+
+/// Chooses ports, fills in every reference, writes the files.
+fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Report>) -> Result<LocalHost, Problem> {
+    let (ports, reservations) = ports::choose(plan)?;
+    options.sink.emit(EventKind::PortsChosen { ports: ports.clone() });
+    let resolver = Resolver {
+        ports,
+        environment: options.environment,
+        job_dir: options.job_dir.clone(),
+        traceparent: options.traceparent,
+    };
+    let resolved: Vec<Resolved> = plan.units.iter().map(|unit| resolver.unit(plan, unit)).collect::<Result<_, _>>()?;
+    let collector = plan.collector.as_ref().map(|c| CollectorLink::new(c, &resolver)).transpose()?;
+    files::write(plan, &resolver)?;
+    let setting = Setting {
+        plan: Arc::new(plan.clone()),
+        resolved,
+        reservations,
+        job_dir: options.job_dir,
+        show: options.show,
+        sink: options.sink,
+        collector,
+        before_collector_stop: options.before_collector_stop,
+    };
+    Ok(LocalHost::new(setting, reports))
+}
+
+fn hear(mut signals: OsSignals) -> mpsc::UnboundedReceiver<i32> {
+    let (send, told) = mpsc::unbounded_channel();
+    tokio::spawn(async move { while send.send(signals.next().await.number()).is_ok() {} });
+    told
+}

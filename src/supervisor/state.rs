@@ -1,0 +1,537 @@
+//! What the supervisor does, as a table: a state and an input give a state and actions.
+//!
+//! Nothing here waits, reads a clock or touches a process. The job goes through the [`Stage`]s in order; each unit has a
+//! [`Phase`]. What is wanted (`Stage`) and what is (`Phase`) are apart, and so are running and ready: a dependant waits
+//! for [`Phase::Ready`], never for [`Phase::Up`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::events::{ExitStatus, StopReason};
+use crate::plan::{Kind, OnExit, Plan, Readiness};
+
+/// The index of a unit in its plan.
+pub type UnitId = usize;
+
+/// What the table knows of a unit: never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name.
+    pub name: String,
+    /// What it is to the job.
+    pub kind: Kind,
+    /// It is started when those are ready.
+    pub needs: Vec<UnitId>,
+    /// Those that need it.
+    pub needed_by: Vec<UnitId>,
+    /// When it is ready.
+    pub ready: ReadyWhen,
+    /// What its unexpected end does.
+    pub on_exit: OnExit,
+}
+
+/// When a unit is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadyWhen {
+    /// As soon as it runs.
+    Started,
+    /// When the host says so.
+    Probed,
+    /// When it has ended with 0.
+    Done,
+}
+
+/// The rules of a plan. The driver and the collector need no edges: the stages keep their order.
+#[must_use]
+pub fn rules(plan: &Plan) -> Arc<[Rule]> {
+    let position = |name: &str| plan.units.iter().position(|u| u.name == name);
+    let in_middle = |id: UnitId| matches!(plan.units[id].kind, Kind::Service | Kind::Server);
+    plan.units
+        .iter()
+        .enumerate()
+        .map(|(id, unit)| Rule {
+            name: unit.name.clone(),
+            kind: unit.kind,
+            needs: unit.depends_on.iter().filter_map(|name| position(name)).filter(|id| in_middle(*id)).collect(),
+            needed_by: (0..plan.units.len())
+                .filter(|other| *other != id && plan.units[*other].depends_on.contains(&unit.name))
+                .collect(),
+            ready: match unit.readiness {
+                Readiness::Started => ReadyWhen::Started,
+                Readiness::Probe(_) => ReadyWhen::Probed,
+                Readiness::Exited { .. } => ReadyWhen::Done,
+            },
+            on_exit: unit.on_exit,
+        })
+        .collect()
+}
+
+/// What a unit is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not started yet.
+    Waiting,
+    /// The host is starting it.
+    Starting,
+    /// Runs, not ready.
+    Up,
+    /// Runs and is ready.
+    Ready,
+    /// Runs, did not get ready in time, and the job goes on without it.
+    Late,
+    /// A task that has ended with 0.
+    Done,
+    /// Ended of itself; what it left behind may still run.
+    Dead,
+    /// Could not be started.
+    Missing,
+    /// Not started since one that it needs failed.
+    Skipped,
+    /// The host is stopping it.
+    Stopping,
+    /// It and its whole tree are gone.
+    Gone,
+}
+
+impl Phase {
+    /// Nothing of it runs and nothing will.
+    fn over(self) -> bool {
+        matches!(self, Self::Waiting | Self::Missing | Self::Skipped | Self::Gone)
+    }
+
+    /// Its process runs, or has left something behind, and nobody is stopping it yet.
+    fn stoppable(self) -> bool {
+        matches!(self, Self::Up | Self::Ready | Self::Late | Self::Done | Self::Dead)
+    }
+
+    /// What needs it may start.
+    fn satisfies(self) -> bool {
+        matches!(self, Self::Ready | Self::Done)
+    }
+
+    /// What needs it will never start.
+    fn fails(self) -> bool {
+        matches!(self, Self::Late | Self::Dead | Self::Missing | Self::Skipped)
+    }
+}
+
+/// Where the job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The collector, then the others.
+    Start,
+    /// All are ready; the driver runs.
+    Serve,
+    /// The driver is being stopped, or what it left behind.
+    EndDriver,
+    /// The last scrape.
+    EndScrape,
+    /// The last memory sample.
+    EndSample,
+    /// Services and servers, in reverse order.
+    EndUnits,
+    /// The collector.
+    EndCollector,
+    /// Everything at once, after a second signal.
+    EndAll,
+    /// Nothing is left.
+    Over,
+}
+
+/// What decided how the job ends: the first of them stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The driver ended before anybody stopped it.
+    DriverEnded(ExitStatus),
+    /// The driver could not be started; the code is a shell's.
+    DriverMissing(i32),
+    /// The time limit.
+    TimeLimit,
+    /// gymrun was told to stop by this signal.
+    Told(i32),
+    /// A unit died that had been ready.
+    Died(UnitId),
+    /// A unit did not get ready or could not be started.
+    NotReady(UnitId),
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The job begins.
+    Begin,
+    /// A unit runs.
+    Spawned(UnitId),
+    /// A unit could not be started.
+    SpawnFailed(UnitId, i32),
+    /// A unit's probe is good.
+    ProbeGood(UnitId),
+    /// A unit did not get ready in time.
+    NotReady(UnitId),
+    /// A unit's process ended.
+    Exited(UnitId, ExitStatus),
+    /// A unit and its whole tree are gone.
+    Gone(UnitId),
+    /// The last scrape is over.
+    Scraped,
+    /// The last sample is taken.
+    Sampled,
+    /// gymrun got a signal.
+    Told(i32),
+    /// The time limit is over.
+    TimeUp,
+}
+
+/// What is to be done, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Start a unit.
+    Spawn(UnitId),
+    /// Find out when a unit is ready, within its limit.
+    Await(UnitId),
+    /// Say that a unit is ready.
+    Ready(UnitId),
+    /// Say that a unit is not started because of another.
+    Skip {
+        /// The unit.
+        unit: UnitId,
+        /// The one that failed.
+        because: UnitId,
+    },
+    /// Say how a unit ended.
+    Ended {
+        /// The unit.
+        unit: UnitId,
+        /// How.
+        status: ExitStatus,
+        /// Whether that was due.
+        expected: bool,
+        /// Whether it had been ready.
+        was_ready: bool,
+    },
+    /// Say that a unit failed and the job goes on without it.
+    GoOnWithout(UnitId),
+    /// Say that the collector died and the job goes on without telemetry.
+    LostCollector,
+    /// All are ready: begin to sample.
+    Serve,
+    /// The ordered stop begins. `hurried`: within its fixed budget.
+    BeginStop {
+        /// Why.
+        reason: StopReason,
+        /// Whether graces are cut to fit.
+        hurried: bool,
+    },
+    /// From now on graces are cut to fit.
+    Hurry,
+    /// Give up finding out whether a unit is ready.
+    Forget(UnitId),
+    /// Stop a unit and its whole tree.
+    Stop(UnitId),
+    /// Make the last scrape.
+    Scrape,
+    /// Take the last sample.
+    Sample,
+    /// Kill everything that is being stopped, at once.
+    KillAll,
+    /// Nothing is left.
+    Finish,
+}
+
+/// The whole state of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    rules: Arc<[Rule]>,
+    /// Of each unit.
+    pub phases: Vec<Phase>,
+    /// Of the job.
+    pub stage: Stage,
+    /// What decided its end, if anything has.
+    pub cause: Option<Cause>,
+    /// The collector died after it had been ready.
+    pub collector_lost: bool,
+    ready_once: Vec<bool>,
+    /// The sampler runs.
+    served: bool,
+    /// Graces are cut to fit.
+    hurried: bool,
+    /// The host is making the last scrape or sample.
+    busy: bool,
+    signals: u32,
+}
+
+/// One step.
+#[must_use]
+pub fn step(state: &State, input: &Input) -> (State, Vec<Action>) {
+    let mut next = state.clone();
+    let mut actions = Vec::new();
+    next.apply(input, &mut actions);
+    (next, actions)
+}
+
+impl State {
+    /// Nothing has happened yet.
+    #[must_use]
+    pub fn new(rules: Arc<[Rule]>) -> Self {
+        Self {
+            phases: vec![Phase::Waiting; rules.len()],
+            ready_once: vec![false; rules.len()],
+            rules,
+            stage: Stage::Start,
+            cause: None,
+            collector_lost: false,
+            served: false,
+            hurried: false,
+            busy: false,
+            signals: 0,
+        }
+    }
+
+    fn find(&self, kind: Kind) -> Option<UnitId> {
+        self.rules.iter().position(|rule| rule.kind == kind)
+    }
+
+    fn middle(&self) -> impl Iterator<Item = UnitId> {
+        let rules = Arc::clone(&self.rules);
+        (0..rules.len()).filter(move |id| matches!(rules[*id].kind, Kind::Service | Kind::Server))
+    }
+
+    fn ending(&self) -> bool {
+        self.stage >= Stage::EndDriver
+    }
+
+    fn apply(&mut self, input: &Input, actions: &mut Vec<Action>) {
+        match *input {
+            Input::Begin => self.start_those_that_can(actions),
+            Input::Spawned(unit) => self.spawned(unit, actions),
+            Input::SpawnFailed(unit, code) => {
+                self.phases[unit] = Phase::Missing;
+                self.failed(unit, Some(code), actions);
+            }
+            Input::ProbeGood(unit) => {
+                if self.phases[unit] == Phase::Up && !self.ending() {
+                    self.ready(unit, Phase::Ready, actions);
+                }
+            }
+            Input::NotReady(unit) => {
+                if self.phases[unit] == Phase::Up && !self.ending() {
+                    self.phases[unit] = Phase::Late;
+                    self.failed(unit, None, actions);
+                }
+            }
+            Input::Exited(unit, status) => self.exited(unit, status, actions),
+            Input::Gone(unit) => {
+                self.phases[unit] = Phase::Gone;
+                self.advance(actions);
+            }
+            Input::Scraped | Input::Sampled => {
+                self.busy = false;
+                self.advance(actions);
+            }
+            Input::Told(signal) => self.told(signal, actions),
+            Input::TimeUp => {
+                if !self.ending() {
+                    self.begin_stop(Cause::TimeLimit, StopReason::TimeLimit, false, actions);
+                }
+            }
+        }
+    }
+
+    /// Starts the collector, or each unit whose needs are ready; then the driver.
+    fn start_those_that_can(&mut self, actions: &mut Vec<Action>) {
+        if self.stage != Stage::Start {
+            return;
+        }
+        if let Some(collector) = self.find(Kind::Collector) {
+            match self.phases[collector] {
+                Phase::Waiting => return self.spawn(collector, actions),
+                // It was ready if it is dead: otherwise the job would be ending.
+                Phase::Ready | Phase::Dead => {}
+                _ => return,
+            }
+        }
+        self.skip_those_that_cannot(actions);
+        let able: Vec<UnitId> = self
+            .middle()
+            .filter(|id| self.phases[*id] == Phase::Waiting)
+            .filter(|id| self.rules[*id].needs.iter().all(|need| self.phases[*need].satisfies()))
+            .collect();
+        for unit in able {
+            self.spawn(unit, actions);
+        }
+        if self.middle().all(|id| self.phases[id].satisfies() || self.phases[id].fails()) {
+            self.stage = Stage::Serve;
+            self.served = true;
+            actions.push(Action::Serve);
+            if let Some(driver) = self.find(Kind::Driver) {
+                self.spawn(driver, actions);
+            }
+        }
+    }
+
+    fn spawn(&mut self, unit: UnitId, actions: &mut Vec<Action>) {
+        self.phases[unit] = Phase::Starting;
+        actions.push(Action::Spawn(unit));
+    }
+
+    /// Skips what needs a failed unit, directly or not, naming the one that failed first.
+    fn skip_those_that_cannot(&mut self, actions: &mut Vec<Action>) {
+        let failed: Vec<UnitId> =
+            self.middle().filter(|id| self.phases[*id].fails() && self.phases[*id] != Phase::Skipped).collect();
+        for because in failed {
+            let mut queue = VecDeque::from(self.rules[because].needed_by.clone());
+            while let Some(unit) = queue.pop_front() {
+                if self.phases[unit] == Phase::Waiting {
+                    self.phases[unit] = Phase::Skipped;
+                    actions.push(Action::Skip { unit, because });
+                    queue.extend(&self.rules[unit].needed_by);
+                }
+            }
+        }
+    }
+
+    fn spawned(&mut self, unit: UnitId, actions: &mut Vec<Action>) {
+        self.phases[unit] = Phase::Up;
+        if self.ending() {
+            return self.advance(actions);
+        }
+        match self.rules[unit].ready {
+            ReadyWhen::Started => self.ready(unit, Phase::Ready, actions),
+            ReadyWhen::Probed | ReadyWhen::Done => actions.push(Action::Await(unit)),
+        }
+    }
+
+    fn ready(&mut self, unit: UnitId, phase: Phase, actions: &mut Vec<Action>) {
+        self.phases[unit] = phase;
+        self.ready_once[unit] = true;
+        actions.push(Action::Ready(unit));
+        self.start_those_that_can(actions);
+    }
+
+    fn exited(&mut self, unit: UnitId, status: ExitStatus, actions: &mut Vec<Action>) {
+        let kind = self.rules[unit].kind;
+        let before = self.phases[unit];
+        let task_done = self.rules[unit].ready == ReadyWhen::Done && before == Phase::Up && status.success();
+        let driver_ended = kind == Kind::Driver && !self.ending();
+        let stopped = before == Phase::Stopping;
+        let expected = stopped || task_done || driver_ended;
+        let was_ready = self.ready_once[unit] || task_done;
+        actions.push(Action::Ended { unit, status, expected, was_ready });
+        if stopped {
+            // Its tree may still run: it is over when the host says that it is gone.
+            return;
+        }
+        if before == Phase::Up {
+            actions.push(Action::Forget(unit));
+        }
+        self.phases[unit] = Phase::Dead;
+        if kind == Kind::Collector && was_ready {
+            self.collector_lost = true;
+            actions.push(Action::LostCollector);
+        }
+        if self.ending() {
+            self.advance(actions);
+        } else if driver_ended {
+            self.begin_stop(Cause::DriverEnded(status), StopReason::DriverEnded, false, actions);
+        } else if task_done {
+            self.ready(unit, Phase::Done, actions);
+        } else if before != Phase::Late {
+            // One that was late had failed already: its end is no news for the job.
+            self.failed(unit, None, actions);
+        }
+    }
+
+    /// A unit is `Dead`, `Late` or `Missing`, and nobody asked for it. `code` is a shell's if it could not be started.
+    fn failed(&mut self, unit: UnitId, code: Option<i32>, actions: &mut Vec<Action>) {
+        if self.ending() {
+            return self.advance(actions);
+        }
+        let was_ready = self.ready_once[unit];
+        let process = self.rules[unit].name.clone();
+        match (self.rules[unit].kind, code) {
+            (Kind::Driver, Some(code)) => {
+                self.begin_stop(Cause::DriverMissing(code), StopReason::StartFailed { process }, true, actions);
+            }
+            // Telemetry never changes the result.
+            (Kind::Collector, _) if was_ready => {}
+            (Kind::Service | Kind::Server, _) if self.rules[unit].on_exit == OnExit::Ignore => {
+                actions.push(Action::GoOnWithout(unit));
+                self.start_those_that_can(actions);
+            }
+            _ if was_ready => {
+                self.begin_stop(Cause::Died(unit), StopReason::ProcessDied { process }, true, actions);
+            }
+            _ => self.begin_stop(Cause::NotReady(unit), StopReason::StartFailed { process }, true, actions),
+        }
+    }
+
+    fn told(&mut self, signal: i32, actions: &mut Vec<Action>) {
+        self.signals += 1;
+        if !self.ending() {
+            self.begin_stop(Cause::Told(signal), StopReason::Signal { number: signal }, true, actions);
+        } else if self.signals > 1 {
+            if self.stage < Stage::EndAll {
+                actions.push(Action::KillAll);
+                self.enter(Stage::EndAll, actions);
+            }
+        } else if !self.hurried {
+            // The job was ending at leisure: now it has to be quick. What decided its end stands.
+            self.hurried = true;
+            actions.push(Action::Hurry);
+        }
+    }
+
+    fn begin_stop(&mut self, cause: Cause, reason: StopReason, hurried: bool, actions: &mut Vec<Action>) {
+        self.cause = Some(cause.clone());
+        self.hurried = hurried;
+        actions.push(Action::BeginStop { reason, hurried });
+        let undecided: Vec<UnitId> = (0..self.phases.len()).filter(|id| self.phases[*id] == Phase::Up).collect();
+        actions.extend(undecided.into_iter().map(Action::Forget));
+        self.skip_those_that_cannot(actions);
+        if let (Cause::NotReady(because), Some(driver)) = (cause, self.find(Kind::Driver))
+            && self.phases[driver] == Phase::Waiting
+        {
+            self.phases[driver] = Phase::Skipped;
+            actions.push(Action::Skip { unit: driver, because });
+        }
+        self.enter(Stage::EndDriver, actions);
+    }
+
+    fn enter(&mut self, stage: Stage, actions: &mut Vec<Action>) {
+        self.stage = stage;
+        let collector_up = self.find(Kind::Collector).is_some_and(|id| self.phases[id] == Phase::Ready);
+        let work = match stage {
+            Stage::EndScrape if self.served && collector_up => Some(Action::Scrape),
+            Stage::EndSample if self.served => Some(Action::Sample),
+            Stage::Over => return actions.push(Action::Finish),
+            _ => None,
+        };
+        self.busy = work.is_some();
+        actions.extend(work);
+        self.advance(actions);
+    }
+
+    /// Stops what may be stopped now, and goes on to the next stage once all of this one are over.
+    fn advance(&mut self, actions: &mut Vec<Action>) {
+        let (turn, next): (Vec<UnitId>, Stage) = match self.stage {
+            Stage::EndDriver => (self.find(Kind::Driver).into_iter().collect(), Stage::EndScrape),
+            Stage::EndScrape => (Vec::new(), Stage::EndSample),
+            Stage::EndSample => (Vec::new(), Stage::EndUnits),
+            Stage::EndUnits => (self.middle().collect(), Stage::EndCollector),
+            Stage::EndCollector => (self.find(Kind::Collector).into_iter().collect(), Stage::Over),
+            Stage::EndAll => ((0..self.phases.len()).collect(), Stage::Over),
+            Stage::Start | Stage::Serve | Stage::Over => return,
+        };
+        for unit in &turn {
+            let free = self.stage != Stage::EndUnits
+                || self.rules[*unit].needed_by.iter().all(|other| self.phases[*other].over());
+            if self.phases[*unit].stoppable() && free {
+                self.phases[*unit] = Phase::Stopping;
+                actions.push(Action::Stop(*unit));
+            }
+        }
+        if !self.busy && turn.iter().all(|unit| self.phases[*unit].over()) {
+            self.enter(next, actions);
+        }
+    }
+}

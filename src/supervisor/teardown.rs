@@ -1,0 +1,166 @@
+//! Stopping one unit with its whole tree.
+//!
+//! The stop signal goes to the process group. Daemons that left it are told once the group is gone, so that a server can
+//! stop its own helpers first. When the grace is over SIGKILL goes to everything that belongs to the unit, again and
+//! again until a look finds nothing: what a killed process leaves behind becomes gymrun's own child, and is found.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::budget::Pace;
+use super::host::Report;
+use super::local::Slot;
+use super::resolve::seconds;
+use super::state::UnitId;
+use crate::plan::{StopPolicy, StopSignal};
+use crate::process::{self, kill_group, send_signal, signal_group};
+use crate::procfs::{Identity, Proc, Stat};
+
+const SHORTEST_LOOK: Duration = Duration::from_millis(1);
+const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// How long a process may take to die of SIGKILL: one in an uninterruptible wait does not.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+
+/// A unit that is to be stopped.
+pub(super) struct Stop {
+    pub(super) unit: UnitId,
+    pub(super) slot: Arc<Slot>,
+    pub(super) policy: StopPolicy,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
+    pub(super) pace: watch::Receiver<Pace>,
+}
+
+impl Stop {
+    /// Stops it within its grace.
+    pub(super) async fn run(self) {
+        let grace = seconds(self.policy.grace_seconds);
+        self.run_until(|pace, started| pace.kill_at(started, grace)).await;
+    }
+
+    /// Stops it; `kill_at` says when SIGKILL is due, which may change with the pace.
+    pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
+        let started = Instant::now();
+        let mut left = self.left();
+        let mut rest_told = false;
+        if self.slot.running() || !left.is_empty() {
+            self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
+            if let Some(root) = self.slot.root.get().filter(|_| self.slot.running()) {
+                signal_group(root.pid, self.policy.signal);
+            } else {
+                self.tell(&left);
+                rest_told = true;
+            }
+            let mut ended = self.slot.ended.subscribe();
+            let mut pause = SHORTEST_LOOK;
+            while self.slot.running() || !left.is_empty() {
+                let deadline = kill_at(*self.pace.borrow_and_update(), started);
+                if Instant::now() >= deadline {
+                    self.kill().await;
+                    break;
+                }
+                let running = self.slot.running();
+                tokio::select! {
+                    _ = ended.wait_for(|ended| *ended), if running => {}
+                    Ok(()) = self.pace.changed() => {}
+                    () = sleep_until(deadline) => {}
+                    () = sleep(pause), if !running => pause = (pause * 2).min(LONGEST_LOOK),
+                }
+                if self.slot.running() {
+                    continue;
+                }
+                left = self.left();
+                let group = self.slot.root.get().map(|root| root.pid);
+                if !rest_told && left.iter().all(|stat| Some(stat.group) != group) {
+                    self.tell(&left);
+                    rest_told = true;
+                }
+            }
+        }
+        self.report(Report::Gone { unit: self.unit });
+    }
+
+    /// Everything that still lives of it, the root included.
+    fn left(&self) -> Vec<Stat> {
+        let Some(members) = self.slot.members() else { return Vec::new() };
+        Proc::default().members(&[members], &process::adopted()).into_iter().flatten().collect()
+    }
+
+    fn tell(&self, processes: &[Stat]) {
+        for stat in processes {
+            // One that is gone by now needs no telling.
+            let _ = send_signal(stat.identity, Some(self.policy.signal));
+        }
+    }
+
+    async fn kill(&self) {
+        let mut killed: HashSet<Identity> = HashSet::new();
+        let limit = Instant::now() + KILL_LIMIT;
+        let mut pause = SHORTEST_LOOK;
+        loop {
+            let left = self.left();
+            if left.is_empty() && !self.slot.running() {
+                break;
+            }
+            if Instant::now() >= limit {
+                let pids: Vec<String> = left.iter().map(|s| s.identity.pid.to_string()).collect();
+                self.report(Report::Warning {
+                    unit: Some(self.unit),
+                    message: format!("cannot be killed: pid {} (in an uninterruptible wait?)", pids.join(", ")),
+                    hint: None,
+                });
+                break;
+            }
+            killed.extend(left.iter().map(|s| s.identity).filter(|process| send_signal(*process, None)));
+            if let Some(root) = self.slot.root.get().filter(|_| self.slot.running()) {
+                kill_group(root.pid);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_LOOK);
+        }
+        if !killed.is_empty() {
+            let processes = u32::try_from(killed.len()).unwrap_or(u32::MAX);
+            self.report(Report::Killed { unit: self.unit, processes });
+        }
+    }
+
+    pub(super) fn report(&self, report: Report) {
+        let _ = self.reports.send(report);
+    }
+}
+
+fn name(signal: StopSignal) -> String {
+    let word = match signal {
+        StopSignal::Term => "SIGTERM",
+        StopSignal::Int => "SIGINT",
+        StopSignal::Quit => "SIGQUIT",
+        StopSignal::Hup => "SIGHUP",
+        StopSignal::Usr1 => "SIGUSR1",
+        StopSignal::Usr2 => "SIGUSR2",
+    };
+    word.to_owned()
+}
+
+/// Ends whatever is still a descendant of gymrun though it belongs to no unit; how many there were.
+pub(super) async fn sweep() -> usize {
+    let proc = Proc::default();
+    let mut killed: HashSet<Identity> = HashSet::new();
+    let limit = Instant::now() + KILL_LIMIT;
+    loop {
+        let left: Vec<Identity> = proc
+            .descendants(&process::adopted())
+            .into_iter()
+            .filter_map(|pid| proc.stat(pid))
+            .filter(Stat::alive)
+            .map(|stat| stat.identity)
+            .collect();
+        if left.is_empty() || Instant::now() >= limit {
+            return killed.len();
+        }
+        killed.extend(left.into_iter().filter(|process| send_signal(*process, None)));
+        sleep(SHORTEST_LOOK).await;
+    }
+}
