@@ -3,11 +3,11 @@
 use tokio_util::sync::CancellationToken;
 
 use super::status::{INTERNAL, Status};
-use crate::collector::component::{Context, Outputs};
+use crate::collector::component::{Context, Outputs, items_word};
 use crate::collector::counters::Tally;
 use crate::otlp::{DecodeError, Payload, Signal};
 
-/// Hands payloads to the pipelines and counts them.
+/// Hands payloads to the pipelines.
 pub(super) struct Intake {
     context: Context,
     outputs: Outputs,
@@ -37,14 +37,16 @@ impl Intake {
         let Some(next) = self.outputs.get(signal).filter(|_| items > 0).cloned() else { return Ok(()) };
         let (context, abandoned) = (self.context.clone(), self.abandoned.clone());
         let handed = tokio::spawn(async move {
+            // What goes into the pipelines is counted there; what is given up does not come to that.
             let result = tokio::select! {
                 result = next.consume(payload) => result.map_err(Status::from),
-                () = abandoned.cancelled() => Err(Status::unavailable("the collector is shutting down")),
+                () = abandoned.cancelled() => {
+                    context.count(signal, Tally::Refused, items);
+                    Err(Status::unavailable("the collector is shutting down"))
+                }
             };
-            let tally = if result.is_ok() { Tally::Received } else { Tally::Refused };
-            context.count(signal, tally, items);
             if let Err(status) = &result {
-                context.failed(&format!("refused {items} items of {}: {}", signal.name(), status.message));
+                context.failed(&format!("refused {items} {}: {}", items_word(signal), status.message));
             }
             result
         });
