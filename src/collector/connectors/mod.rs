@@ -2,6 +2,8 @@
 
 mod forward;
 
+pub mod span_metrics;
+
 use super::component::{Connector, Factory};
 
 /// Every kind of connector.
