@@ -2,12 +2,14 @@
 //!
 //! `<output_path>/<job id>/<name>/`, 0700, locked while the job lives. A former attempt's files move to `attempts/N/`.
 //! [`JobDir`] makes and locks it, [`EventLog`] appends `events.jsonl` line by line, and [`Summary`] folds the events
-//! into what `result.json` and the final table show.
+//! into what `result.json` and the final table show. [`lens_warnings`] reads what Gym servers say about nemo-lens.
 
 mod directory;
 mod event_log;
+mod lens;
 mod summary;
 
 pub use directory::{JobDir, write_file};
 pub use event_log::EventLog;
+pub use lens::lens_warnings;
 pub use summary::{ProcessSummary, State, Summary};
