@@ -7,10 +7,8 @@ use super::family::{Broken, Families, Misfit};
 use super::labels::{Labels, METRIC_NAME};
 use super::metadata::Metadata;
 use super::resource::resource_of;
-use super::series::{SCOPE_PREFIX, Series};
-use crate::otlp::{
-    AnyValue, Items, KeyValue, Payload, Resource, ResourceItems, ScopeItems, Signal, Text, encode_scope,
-};
+use super::series::{Origin, Scope, Series};
+use crate::otlp::{Items, KeyValue, Payload, Resource, ResourceItems, ScopeItems, Signal, Text, encode_scope};
 
 /// The scope of samples that name none.
 const SCOPE_NAME: &str = "github.com/open-telemetry/opentelemetry-collector-contrib/receiver/prometheusreceiver";
@@ -23,30 +21,21 @@ const TARGET_INFO: &str = "target_info";
 pub struct Batch<'a> {
     target: &'a Labels,
     resources: Vec<OfResource>,
-    last_resource: usize,
+    /// The origin of the former sample, with the places of its resource and scope.
+    last: Option<(Arc<Origin>, usize, usize)>,
 }
 
 #[derive(Debug)]
 struct OfResource {
-    job: String,
-    instance: String,
+    origin: Arc<Origin>,
     resource: Resource,
     scopes: Vec<OfScope>,
 }
 
 #[derive(Debug)]
 struct OfScope {
-    scope: Scope,
+    origin: Arc<Origin>,
     families: Families,
-}
-
-/// What the `otel_scope_*` labels of a series say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Scope {
-    name: String,
-    version: String,
-    schema_url: String,
-    attributes: Vec<(String, String)>,
 }
 
 /// What became of a sample.
@@ -64,7 +53,7 @@ impl<'a> Batch<'a> {
     /// An empty batch of the target with these labels.
     #[must_use]
     pub fn new(target: &'a Labels) -> Self {
-        Self { target, resources: Vec::new(), last_resource: 0 }
+        Self { target, resources: Vec::new(), last: None }
     }
 
     /// Takes up one sample.
@@ -76,8 +65,8 @@ impl<'a> Batch<'a> {
         value: f64,
         exemplar: Option<&Exemplar>,
     ) -> Added {
-        let place = self.resource_place(series);
-        let resource = &mut self.resources[place];
+        let (resource, scope) = self.place(series.origin());
+        let resource = &mut self.resources[resource];
         if series.name() == TARGET_INFO {
             let own = |name: &str| matches!(name, METRIC_NAME | "job" | "instance");
             for (name, value) in series.labels().iter().filter(|(name, _)| !own(name)) {
@@ -85,36 +74,33 @@ impl<'a> Batch<'a> {
             }
             return Added::Described;
         }
-        let scope = Scope::of(series.labels());
-        let place = resource.scopes.iter().position(|of| of.scope == scope).unwrap_or_else(|| {
-            resource.scopes.push(OfScope { scope, families: Families::default() });
-            resource.scopes.len() - 1
-        });
-        let family = resource.scopes[place].families.of(series, metadata);
+        let family = resource.scopes[scope].families.of(series, metadata);
         match family.add(series, timestamp_ms, value, exemplar) {
             Ok(()) => Added::Recorded,
             Err(misfit) => Added::LeftOut(misfit),
         }
     }
 
-    fn resource_place(&mut self, series: &Series) -> usize {
-        let label = |name: &str| match series.labels().get(name) {
-            "" => self.target.get(name),
-            value => value,
-        };
-        let (job, instance) = (label("job"), label("instance"));
-        let same = |of: &OfResource| of.job == job && of.instance == instance;
-        if !self.resources.get(self.last_resource).is_some_and(same) {
-            self.last_resource = if let Some(place) = self.resources.iter().position(same) {
-                place
-            } else {
-                let resource = resource_of(job, instance, self.target.get("__scheme__"));
-                let (job, instance) = (job.to_owned(), instance.to_owned());
-                self.resources.push(OfResource { job, instance, resource, scopes: Vec::new() });
-                self.resources.len() - 1
-            };
+    /// Where samples of this origin go: resource and scope.
+    fn place(&mut self, origin: &Arc<Origin>) -> (usize, usize) {
+        if let Some((last, resource, scope)) = &self.last
+            && Arc::ptr_eq(last, origin)
+        {
+            return (*resource, *scope);
         }
-        self.last_resource
+        let same = |of: &OfResource| of.origin.job == origin.job && of.origin.instance == origin.instance;
+        let resource = self.resources.iter().position(same).unwrap_or_else(|| {
+            let resource = resource_of(&origin.job, &origin.instance, self.target.get("__scheme__"));
+            self.resources.push(OfResource { origin: Arc::clone(origin), resource, scopes: Vec::new() });
+            self.resources.len() - 1
+        });
+        let scopes = &mut self.resources[resource].scopes;
+        let scope = scopes.iter().position(|of| of.origin.scope == origin.scope).unwrap_or_else(|| {
+            scopes.push(OfScope { origin: Arc::clone(origin), families: Families::default() });
+            scopes.len() - 1
+        });
+        self.last = Some((Arc::clone(origin), resource, scope));
+        (resource, scope)
     }
 
     /// The batch as OTLP; points that contradict themselves are left out and counted in `broken`.
@@ -123,11 +109,15 @@ impl<'a> Batch<'a> {
         let mut payload = Payload::new(Signal::Metrics);
         for of in self.resources {
             let mut scopes = Vec::new();
-            for OfScope { scope, families } in &of.scopes {
+            for OfScope { origin, families } in &of.scopes {
                 let metrics = families.write(broken);
                 if !metrics.is_empty() {
-                    let schema_url = Text::from(scope.schema_url.as_str());
-                    scopes.push(ScopeItems { scope: scope.encode(), schema_url, items: Items::Metrics(metrics) });
+                    let schema_url = Text::from(origin.scope.schema_url.as_str());
+                    scopes.push(ScopeItems {
+                        scope: encode(&origin.scope),
+                        schema_url,
+                        items: Items::Metrics(metrics),
+                    });
                 }
             }
             if !scopes.is_empty() {
@@ -139,27 +129,11 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl Scope {
-    fn of(labels: &Labels) -> Self {
-        let mut scope = Self::default();
-        for (name, value) in labels.iter() {
-            let Some(key) = name.strip_prefix(SCOPE_PREFIX) else { continue };
-            match key {
-                "name" => value.clone_into(&mut scope.name),
-                "version" => value.clone_into(&mut scope.version),
-                "schema_url" => value.clone_into(&mut scope.schema_url),
-                _ => scope.attributes.push((key.to_owned(), value.to_owned())),
-            }
-        }
-        scope
+fn encode(scope: &Scope) -> bytes::Bytes {
+    if *scope == Scope::default() {
+        return encode_scope(SCOPE_NAME, env!("CARGO_PKG_VERSION"), &[]);
     }
-
-    fn encode(&self) -> bytes::Bytes {
-        if *self == Self::default() {
-            return encode_scope(SCOPE_NAME, env!("CARGO_PKG_VERSION"), &[]);
-        }
-        let attribute = |(key, value): &(String, String)| KeyValue::new(key.as_str(), AnyValue::from(value.as_str()));
-        let attributes: Vec<KeyValue> = self.attributes.iter().map(attribute).collect();
-        encode_scope(&self.name, &self.version, &attributes)
-    }
+    let attribute = |(key, value): &(String, String)| KeyValue::new(key.as_str(), value.as_str());
+    let attributes: Vec<KeyValue> = scope.attributes.iter().map(attribute).collect();
+    encode_scope(&scope.name, &scope.version, &attributes)
 }

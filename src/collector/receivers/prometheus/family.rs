@@ -126,13 +126,10 @@ impl Family {
         let attributes = series.attributes(self.point_kind());
         let same = self.groups.get(self.last).is_some_and(|group| group.attributes == *attributes);
         if !same {
-            self.last = if let Some(place) = self.places.get(attributes) {
-                *place
-            } else {
-                self.places.insert(attributes.clone(), self.groups.len());
+            self.last = *self.places.entry(attributes.clone()).or_insert_with(|| {
                 self.groups.push(Group::new(timestamp_ms, attributes.clone()));
                 self.groups.len() - 1
-            };
+            });
         }
         &mut self.groups[self.last]
     }

@@ -24,31 +24,85 @@ pub enum PointKind {
 const OF_THE_TARGET: [&str; 5] = [METRIC_NAME, "instance", "job", "__metrics_path__", "__scheme__"];
 
 /// Labels that start so describe the scope.
-pub const SCOPE_PREFIX: &str = "otel_scope_";
+const SCOPE_PREFIX: &str = "otel_scope_";
+
+/// Where a series belongs in a payload: its resource and its scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The job, from which the resource is made.
+    pub job: String,
+    /// The instance, from which the resource is made.
+    pub instance: String,
+    /// What the `otel_scope_*` labels say.
+    pub scope: Scope,
+}
+
+/// What the `otel_scope_*` labels of a series say; nothing for most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// `otel_scope_name`.
+    pub name: String,
+    /// `otel_scope_version`.
+    pub version: String,
+    /// `otel_scope_schema_url`.
+    pub schema_url: String,
+    /// The others, without the prefix.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl Origin {
+    /// The origin of a series with these labels; job and instance are the target's where it has none.
+    #[must_use]
+    pub fn of(labels: &Labels, target: &Labels) -> Self {
+        let label = |name: &str| match labels.get(name) {
+            "" => target.get(name).to_owned(),
+            value => value.to_owned(),
+        };
+        let mut scope = Scope::default();
+        for (name, value) in labels.iter() {
+            let Some(key) = name.strip_prefix(SCOPE_PREFIX) else { continue };
+            match key {
+                "name" => value.clone_into(&mut scope.name),
+                "version" => value.clone_into(&mut scope.version),
+                "schema_url" => value.clone_into(&mut scope.schema_url),
+                _ => scope.attributes.push((key.to_owned(), value.to_owned())),
+            }
+        }
+        Self { job: label("job"), instance: label("instance"), scope }
+    }
+}
 
 /// A series with its final labels.
 #[derive(Debug)]
 pub struct Series {
     labels: Labels,
+    origin: Arc<Origin>,
     name: Arc<str>,
     identity: u64,
     attributes: [OnceLock<Bytes>; 3],
 }
 
 impl Series {
-    /// A series of these labels: the target's are in, names are unique, none is empty.
+    /// A series of these labels: the target's are in, names are unique, none is empty. `origin` is that of the labels,
+    /// shared by all series that have the same.
     #[must_use]
-    pub fn new(labels: Labels) -> Self {
+    pub fn new(labels: Labels, origin: Arc<Origin>) -> Self {
         let name = labels.get(METRIC_NAME).into();
         let mut hasher = DefaultHasher::new();
         labels.hash(&mut hasher);
-        Self { labels, name, identity: hasher.finish(), attributes: Default::default() }
+        Self { labels, origin, name, identity: hasher.finish(), attributes: Default::default() }
     }
 
     /// Its labels, the name included.
     #[must_use]
     pub fn labels(&self) -> &Labels {
         &self.labels
+    }
+
+    /// Where it belongs.
+    #[must_use]
+    pub fn origin(&self) -> &Arc<Origin> {
+        &self.origin
     }
 
     /// The name of the metric.

@@ -14,7 +14,7 @@ use super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
 use super::family::{Broken, STALE};
 use super::labels::{Labels, METRIC_NAME};
 use super::metadata::Metadata;
-use super::series::Series;
+use super::series::{Origin, Series};
 use crate::otlp::Payload;
 
 /// A timestamp may be this far ahead of the clock, in milliseconds.
@@ -62,6 +62,7 @@ pub struct Record {
 pub struct Memory {
     series: HashMap<Box<[u8]>, Cached>,
     reports: Vec<Series>,
+    origins: Vec<Arc<Origin>>,
     metadata: Metadata,
     scrape: u64,
     size_when_good: usize,
@@ -70,7 +71,7 @@ pub struct Memory {
 
 #[derive(Debug)]
 struct Cached {
-    series: Arc<Series>,
+    series: Series,
     /// The last scrape whose page had it.
     seen: u64,
     /// The last scrape after which its absence must be said; 0 for never.
@@ -187,7 +188,7 @@ impl Memory {
                 }
                 None
             }
-            None => Some(Arc::new(new_series(rules, parser)?)),
+            None => Some(self.new_series(rules, parser)?),
         };
         if timestamp_ms > start_ms + AHEAD_MS {
             warnings.push(format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
@@ -212,6 +213,28 @@ impl Memory {
         counts.new += usize::from(is_new);
         counts.kept += 1;
         Ok(())
+    }
+
+    fn new_series(&mut self, rules: &Rules, parser: &Parser<'_>) -> Result<Series, ParseError> {
+        let labels = parser.labels()?;
+        let labels = final_labels(labels.with_target(&rules.target, rules.honor_labels), rules);
+        match labels.duplicate() {
+            Some(name) => Err(parser.error(format!("the label `{name}` stands twice"))),
+            None if labels.get(METRIC_NAME).is_empty() => Err(parser.error("a sample without a metric name")),
+            None => Ok(self.with_origin(rules, labels)),
+        }
+    }
+
+    /// A series of these labels, with its origin shared.
+    fn with_origin(&mut self, rules: &Rules, labels: Labels) -> Series {
+        let origin = Origin::of(&labels, &rules.target);
+        let known = self.origins.iter().find(|known| ***known == origin).cloned();
+        let origin = known.unwrap_or_else(|| {
+            let origin = Arc::new(origin);
+            self.origins.push(Arc::clone(&origin));
+            origin
+        });
+        Series::new(labels, origin)
     }
 
     fn end_without_page(&mut self, batch: &mut Batch<'_>, start_ms: i64) {
@@ -247,6 +270,8 @@ impl Memory {
         if good || size > self.size_when_good * 2 + 1000 {
             let scrape = self.scrape;
             self.series.retain(|_, cached| cached.seen == scrape);
+            // An origin that no series has is held by the list alone.
+            self.origins.retain(|origin| Arc::strong_count(origin) > 1);
             self.metadata.forget_old(scrape);
         }
         self.scrape += 1;
@@ -261,27 +286,18 @@ impl Memory {
                 "scrape_samples_post_metric_relabeling",
                 "scrape_series_added",
             ];
-            let series = |name: &str| {
-                let labels = Labels::new(vec![(METRIC_NAME.to_owned(), name.to_owned())]);
-                Series::new(final_labels(labels.with_target(&rules.target, false), rules))
-            };
-            self.reports = names.map(series).into();
+            self.reports = names
+                .map(|name| {
+                    let labels = Labels::new(vec![(METRIC_NAME.to_owned(), name.to_owned())]);
+                    self.with_origin(rules, final_labels(labels.with_target(&rules.target, false), rules))
+                })
+                .into();
         }
         let values =
             [f64::from(u8::from(up)), times.seconds, counts.scraped as f64, counts.kept as f64, counts.new as f64];
         for (series, value) in self.reports.iter().zip(values) {
             batch.add(series, &self.metadata, times.start_ms, value, None);
         }
-    }
-}
-
-fn new_series(rules: &Rules, parser: &Parser<'_>) -> Result<Series, ParseError> {
-    let labels = parser.labels()?;
-    let labels = final_labels(labels.with_target(&rules.target, rules.honor_labels), rules);
-    match labels.duplicate() {
-        Some(name) => Err(parser.error(format!("the label `{name}` stands twice"))),
-        None if labels.get(METRIC_NAME).is_empty() => Err(parser.error("a sample without a metric name")),
-        None => Ok(Series::new(labels)),
     }
 }
 
