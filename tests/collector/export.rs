@@ -1,0 +1,93 @@
+//! What the `otlp_http` exporter sends, and what it makes of the answers.
+
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message as _;
+use serde_json::json;
+
+use super::process::Collector;
+use super::sink::{Answer, GOOD, Sink};
+use super::{config, span_count, spans};
+
+/// Files and an endpoint; `more` are further keys of the exporter.
+fn to(sink: &Sink, more: &str) -> String {
+    let exporter = format!(
+        "  otlp_http/managed:\n    endpoint: http://127.0.0.1:{}/base\n    headers: {{Authorization: \"Bearer ${{env:TOKEN}}\"}}\n{more}",
+        sink.port
+    );
+    config("  batch: {timeout: 10ms}", "batch", &exporter, "file, otlp_http/managed")
+}
+
+/// Gymrun doubles each `$` of the token in the collector's copy; what is sent is the token.
+#[tokio::test]
+async fn spans_go_out_as_gzipped_protobuf_with_the_token_exactly() {
+    let sink = Sink::start(vec![GOOD]).await;
+    let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "ab$$cd$$$$e")]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+    let seen = sink.wait(1).await;
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(seen[0].path, "/base/v1/traces");
+    assert_eq!(seen[0].headers["authorization"], "Bearer ab$cd$$e");
+    assert_eq!(seen[0].headers["content-type"], "application/x-protobuf");
+    assert_eq!(seen[0].headers["content-encoding"], "gzip");
+    let request = ExportTraceServiceRequest::decode(seen[0].body.as_slice()).expect("protobuf");
+    let names: Vec<&str> =
+        request.resource_spans[0].scope_spans[0].spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["s0", "s1", "s2", "s3", "s4"]);
+    assert_eq!(span_count(&collector.lines("x.jsonl")), 5);
+    assert_eq!(collector.delivery()["traces"]["sent"], 5);
+    assert!(!collector.stderr().contains("cd$"), "{}", collector.stderr());
+}
+
+#[tokio::test]
+async fn busy_endpoints_are_obeyed_and_everything_arrives_once() {
+    let slow = Answer::Give(429, vec![("retry-after", "1")], b"");
+    let sink = Sink::start(vec![slow, Answer::Give(503, Vec::new(), b""), GOOD]).await;
+    let retry = "    retry_on_failure: {initial_interval: 10ms, max_interval: 50ms}";
+    let mut collector = Collector::start(&to(&sink, retry), &[("TOKEN", "t")]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+    let seen = sink.wait(3).await;
+    assert!(seen[1].at - seen[0].at >= Duration::from_millis(950), "came before the endpoint asked for it");
+    assert_eq!(seen[0].body, seen[2].body);
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(sink.seen().len(), 3);
+    let traces = &collector.delivery()["traces"];
+    assert_eq!((&traces["sent"], &traces["dropped"], &traces["refused"]), (&json!(2), &json!({}), &json!(0)));
+}
+
+#[tokio::test]
+async fn permanent_errors_are_not_retried_and_said_with_their_body() {
+    for status in [400, 401, 413] {
+        let sink = Sink::start(vec![Answer::Give(status, Vec::new(), b"tenant unknown")]).await;
+        let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "t")]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
+        sink.wait(1).await;
+        assert_eq!(collector.stop().await, 0);
+        assert_eq!(sink.seen().len(), 1);
+        let stderr = collector.stderr();
+        assert!(stderr.contains(&format!("status {status}: tenant unknown")), "{stderr}");
+        assert_eq!(collector.delivery()["traces"]["dropped"], json!({format!("http_{status}"): 4}));
+        assert_eq!(span_count(&collector.lines("x.jsonl")), 4);
+    }
+}
+
+#[tokio::test]
+async fn partial_success_is_counted_and_not_sent_again() {
+    let protobuf = vec![("content-type", "application/x-protobuf")];
+    let some = Answer::Give(200, protobuf.clone(), &[10, 7, 8, 3, 18, 3, b'b', b'a', b'd']);
+    let none = Answer::Give(200, protobuf, &[10, 7, 18, 5, b'h', b'e', b'l', b'l', b'o']);
+    let sink = Sink::start(vec![some, none]).await;
+    let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "t")]).await;
+    for _ in 0..2 {
+        let before = sink.seen().len();
+        assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+        sink.wait(before + 1).await;
+    }
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(sink.seen().len(), 2);
+    let stderr = collector.stderr();
+    assert!(stderr.contains("3 spans rejected: bad") && stderr.contains("hello"), "{stderr}");
+    let traces = &collector.delivery()["traces"];
+    assert_eq!((&traces["sent"], &traces["rejected"]), (&json!(7), &json!(3)));
+}

@@ -1,0 +1,137 @@
+//! What is refused at the start, and what the rendered configuration does.
+
+use serde_json::json;
+
+use super::process::{Collector, free_port};
+use super::sink::{GOOD, Sink};
+use super::{config, log, point, span_count, spans};
+
+#[tokio::test]
+async fn every_problem_is_said_at_once_with_its_line_and_the_nearest_name() {
+    let text = "receivers:\n  otlp:\n    protocols:\n      http: {endpoint: 127.0.0.1:99999}\n\
+                processors:\n  bach: {}\n\
+                exporters:\n  file: {pathh: x}\n\
+                service:\n  pipelines:\n    spans: {receivers: [otlp], exporters: [file]}\n\
+                \x20   traces: {receivers: [otlp/two], processors: [bach], exporters: [file]}\n";
+    let mut collector = Collector::spawn(text, &[]);
+    assert_eq!(collector.ended().await, 1);
+    let stderr = collector.stderr();
+    for words in [
+        "`127.0.0.1:99999` is no address",
+        "unknown processor type `bach`",
+        "did you mean `batch`?",
+        "unknown key `pathh`",
+        "did you mean `path`?",
+        "`spans` is no signal of a pipeline",
+        "the receiver `otlp/two` is not declared",
+    ] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    for line in [4, 6, 8, 11, 12] {
+        assert!(stderr.contains(&format!("collector.yaml:{line}\n")), "line {line}: {stderr}");
+    }
+    assert!(!collector.path("delivery.json").exists());
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened_is_named() {
+    for path in ["$OUT/no/such/x.jsonl", "/proc/x.jsonl"] {
+        let text = config("  batch: {}", "batch", "", "file").replace("$OUT/x.jsonl", path);
+        let mut collector = Collector::spawn(&text, &[]);
+        assert_eq!(collector.ended().await, 1);
+        let name = path.trim_start_matches("$OUT");
+        assert!(collector.stderr().contains(name), "{}", collector.stderr());
+    }
+    let text =
+        config("  batch: {}", "batch", "", "file").replace("x.jsonl,", "made/here/x.jsonl, create_directory: true,");
+    let mut collector = Collector::start(&text, &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(span_count(&collector.lines("made/here/x.jsonl")), 1);
+}
+
+#[tokio::test]
+async fn a_taken_port_is_named() {
+    let text = config("  batch: {}", "batch", "", "file");
+    let first = Collector::start(&text, &[]).await;
+    let second = text.replace("$HTTP", &format!("127.0.0.1:{}", first.http));
+    let mut second = Collector::spawn(&second, &[]);
+    assert_eq!(second.ended().await, 1);
+    assert!(second.stderr().contains(&format!("127.0.0.1:{}", first.http)), "{}", second.stderr());
+}
+
+/// A job id of digits alone stays text on all signals.
+#[tokio::test]
+async fn a_numeric_job_id_stays_text() {
+    let stamp = "  resource:\n    attributes:\n\
+                 \x20   - {key: slurm_job_id, value: \"${env:SLURM_JOB_ID}\", action: upsert}\n\
+                 \x20   - {key: slurm_job_id, action: convert, converted_type: string}\n\
+                 \x20   - {key: octal, value: \"${env:OCTAL}${env:GYMRUN_EMPTY:-}\", action: upsert}";
+    let environment = [("SLURM_JOB_ID", "123456"), ("OCTAL", "007")];
+    let mut collector = Collector::start(&config(stamp, "resource", "", "file"), &environment).await;
+    for (path, request) in [("/v1/traces", spans(1)), ("/v1/metrics", point()), ("/v1/logs", log())] {
+        assert_eq!(collector.post(path, &request).await.0, 200);
+    }
+    assert_eq!(collector.stop().await, 0);
+    let lines = collector.lines("x.jsonl");
+    assert_eq!(lines.len(), 3);
+    for line in lines {
+        let entries = line.as_object().expect("an object").values().next().expect("a list");
+        let attributes = entries[0]["resource"]["attributes"].as_array().expect("attributes");
+        assert!(attributes.contains(&json!({"key": "slurm_job_id", "value": {"stringValue": "123456"}})), "{line}");
+        assert!(attributes.contains(&json!({"key": "octal", "value": {"stringValue": "007"}})), "{line}");
+    }
+}
+
+/// The configuration that the shipped policy renders: two pipelines for each signal, the token on one side only.
+#[tokio::test]
+async fn the_rendered_configuration_runs() {
+    let sink = Sink::start(vec![GOOD]).await;
+    let rendered = include_str!("../data/collector/rendered.json")
+        .replace("0.0.0.0:13133", "$HEALTH")
+        .replace("0.0.0.0:4317", &format!("127.0.0.1:{}", free_port()))
+        .replace("0.0.0.0:4318", "$HTTP")
+        .replace("https://ingest.example/otlp", &format!("http://127.0.0.1:{}/otlp", sink.port))
+        .replace("/lustre/out/gym-job-20260101_000000/arith/otel/", "$OUT/");
+    let environment = [("OTEL_TOKEN", "s3cr3t"), ("SLURM_JOB_ID", "42")];
+    let mut collector = Collector::start(&rendered, &environment).await;
+    for (path, request) in [("/v1/traces", spans(3)), ("/v1/metrics", point()), ("/v1/logs", log())] {
+        assert_eq!(collector.post(path, &request).await.0, 200);
+    }
+    assert_eq!(collector.stop().await, 0);
+
+    assert_eq!(span_count(&collector.lines("traces.jsonl")), 3);
+    let metrics = serde_json::to_string(&collector.lines("metrics.jsonl")).expect("JSON");
+    for words in ["\"a_b\"", "\"service.name.override\"", "traces.span.metrics.calls", "\"evals\""] {
+        assert!(metrics.contains(words), "{words}: {metrics}");
+    }
+    for name in ["traces.jsonl", "metrics.jsonl", "logs.jsonl", "stderr.txt", "delivery.json"] {
+        let text = std::fs::read_to_string(collector.path(name)).expect("reads");
+        assert!(!text.contains("s3cr3t"), "the token is in {name}");
+    }
+    let seen = sink.seen();
+    let paths: std::collections::BTreeSet<&str> = seen.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["/otlp/v1/logs", "/otlp/v1/metrics", "/otlp/v1/traces"]);
+    for request in &seen {
+        assert_eq!(request.headers["authorization"], "Bearer s3cr3t");
+        assert!(request.body.windows(6).any(|window| window == b"s3cr3t"), "the tenant attribute is on the wire");
+    }
+    let delivery = collector.delivery();
+    assert_eq!(delivery["traces"]["received"], 3);
+    assert_eq!((&delivery["traces"]["written"], &delivery["traces"]["sent"]), (&json!(3), &json!(3)));
+}
+
+#[tokio::test]
+async fn health_and_admin_calls() {
+    let text = config("  batch: {}", "batch", "", "file");
+    let mut collector = Collector::start(&text, &[]).await;
+    let answer = reqwest::get(format!("http://127.0.0.1:{}/any?x=1", collector.health)).await.expect("answers");
+    assert_eq!(answer.headers()["content-type"], "application/json");
+    let body = answer.text().await.expect("a body");
+    assert!(body.starts_with(r#"{"status":"Server available","upSince":"2"#), "{body}");
+    assert_eq!(collector.admin("/-/scrape").await.0, 200);
+    assert_eq!(collector.admin("/-/stop?seconds=5").await.0, 200);
+    assert_eq!(collector.admin("/-/stop?seconds=-1").await.0, 400);
+    assert_eq!(collector.admin("/-/nope").await.0, 404);
+    assert_eq!(collector.stop().await, 0);
+}
