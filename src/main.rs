@@ -16,7 +16,7 @@ enum Command {
     Collector(CollectorArgs),
 }
 
-#[expect(clippy::exit, reason = "the one place where the exit code is set")]
+#[expect(clippy::disallowed_methods, reason = "the one place where the exit code is set")]
 fn main() {
     let code = match Gymrun::parse().command {
         Command::Collector(args) => collector::run(&args),

@@ -94,7 +94,7 @@ fn stderr_sink() -> Sink {
 
 fn show(problems: &Problems) -> i32 {
     let sink = stderr_sink();
-    for problem in problems.iter() {
+    for problem in problems {
         sink(render(problem).trim_end());
     }
     1

@@ -7,7 +7,8 @@
 //!
 //! Data flows by [`Consumer::consume`]. `Ok` means that the consumer has taken responsibility; a [`Refusal`] means that
 //! it has not. **Who swallows a refusal counts it** (as dropped, with the refusal's reason); who passes it on does not.
-//! A receiver passes it to its client, so nothing is lost silently on the way.
+//! A receiver passes it to its client, so nothing is lost silently on the way. What is put into the pipelines
+//! (received) and what they refuse is counted by the graph, once for all pipelines that take it.
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;

@@ -13,7 +13,7 @@ use crate::otlp::Signal;
 pub enum Tally {
     /// A receiver or connector put them into the pipelines (once, however many pipelines take them).
     Received,
-    /// A receiver was told to refuse them; its client knows.
+    /// The pipelines did not take them: a client was told so, or they are in a receiver's dropped ones too.
     Refused,
     /// Written to a file.
     Written,

@@ -278,8 +278,8 @@ fn named(mut problem: Problem, context: &Context) -> Problem {
 }
 
 fn signals_of(pipelines: &[Pipeline], uses: impl Fn(&Pipeline) -> bool) -> Vec<Signal> {
-    let used = |signal: &Signal| pipelines.iter().any(|pipeline| pipeline.signal == *signal && uses(pipeline));
-    Signal::ALL.into_iter().filter(used).collect()
+    let in_use = |signal: &Signal| pipelines.iter().any(|pipeline| pipeline.signal == *signal && uses(pipeline));
+    Signal::ALL.into_iter().filter(in_use).collect()
 }
 
 /// How many connectors lie at most between a receiver and the pipeline.

@@ -38,9 +38,9 @@ fn translate(pattern: &str) -> String {
             '[' if in_class => {
                 // `[:alpha:]` is the same in both.
                 if characters.peek() == Some(&':') {
-                    out.push('[')
+                    out.push('[');
                 } else {
-                    out.push_str(r"\[")
+                    out.push_str(r"\[");
                 }
                 if characters.peek() == Some(&':') {
                     for c in characters.by_ref() {

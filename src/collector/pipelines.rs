@@ -34,7 +34,7 @@ pub fn check(drafts: Vec<Draft>, components: &Components, findings: &Findings) -
     let mut lines = Vec::new();
     for draft in drafts {
         let line = draft.line;
-        if let Some(pipeline) = check_one(draft, components, findings) {
+        if let Some(pipeline) = check_one(&draft, components, findings) {
             pipelines.push(pipeline);
             lines.push(line);
         }
@@ -43,7 +43,7 @@ pub fn check(drafts: Vec<Draft>, components: &Components, findings: &Findings) -
     sort(pipelines, &lines, components, findings)
 }
 
-fn check_one(draft: Draft, components: &Components, findings: &Findings) -> Option<Pipeline> {
+fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Option<Pipeline> {
     let path = format!("service.pipelines.{}", draft.id);
     let word = draft.id.split_once('/').map_or(draft.id.as_str(), |(signal, _)| signal);
     let Some(signal) = Signal::ALL.into_iter().find(|signal| signal.name() == word) else {

@@ -42,7 +42,7 @@ pub async fn run(
         controls: Arc::default(),
         shared: Shared::default(),
     };
-    for warning in config.warnings.iter() {
+    for warning in &config.warnings {
         log.warn(&format!("{}: {} {}", warning.location, warning.path, warning.message));
     }
     let (controls, counters) = (context.controls.clone(), context.counters.clone());
@@ -78,5 +78,5 @@ pub async fn run(
 fn deadline(controls: &Controls) -> Instant {
     let limit = controls.stop_limit();
     let reserve = if limit < Duration::from_secs(2) { limit / 2 } else { Duration::from_secs(1) };
-    Instant::now() + (limit - reserve)
+    Instant::now() + limit.saturating_sub(reserve)
 }

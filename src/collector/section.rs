@@ -191,13 +191,12 @@ impl<'a> Section<'a> {
         };
         let mut texts = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            match item.as_text() {
-                Some(text) => texts.push(text.to_owned()),
-                None => {
-                    let path = format!("{}[{index}]", self.path_of(key));
-                    let problem = Problem::new(format!("expected text, found {}", item.kind()));
-                    self.findings.push(item.line, &path, problem.hint("write the value in quotes"));
-                }
+            if let Some(text) = item.as_text() {
+                texts.push(text.to_owned());
+            } else {
+                let path = format!("{}[{index}]", self.path_of(key));
+                let problem = Problem::new(format!("expected text, found {}", item.kind()));
+                self.findings.push(item.line, &path, problem.hint("write the value in quotes"));
             }
         }
         Some(texts)
@@ -212,13 +211,12 @@ impl<'a> Section<'a> {
         };
         let mut pairs = Vec::new();
         for inner in entries {
-            match inner.node.as_text() {
-                Some(text) => pairs.push((inner.key.clone(), text.to_owned())),
-                None => {
-                    let path = format!("{}.{}", self.path_of(key), inner.key);
-                    let problem = Problem::new(format!("expected text, found {}", inner.node.kind()));
-                    self.findings.push(inner.line, &path, problem.hint("write the value in quotes"));
-                }
+            if let Some(text) = inner.node.as_text() {
+                pairs.push((inner.key.clone(), text.to_owned()));
+            } else {
+                let path = format!("{}.{}", self.path_of(key), inner.key);
+                let problem = Problem::new(format!("expected text, found {}", inner.node.kind()));
+                self.findings.push(inner.line, &path, problem.hint("write the value in quotes"));
             }
         }
         Some(pairs)

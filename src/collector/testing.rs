@@ -72,9 +72,11 @@ impl Keeper {
 
 impl Consumer for Keeper {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        let result = match &self.refuse {
-            Some(refusal) => Err(refusal.clone()),
-            None => Ok(self.payloads.lock().unwrap_or_else(PoisonError::into_inner).push(payload)),
+        let result = if let Some(refusal) = &self.refuse {
+            Err(refusal.clone())
+        } else {
+            self.payloads.lock().unwrap_or_else(PoisonError::into_inner).push(payload);
+            Ok(())
         };
         Box::pin(std::future::ready(result))
     }

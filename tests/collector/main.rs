@@ -11,6 +11,7 @@ mod start;
 use serde_json::{Value, json};
 
 /// Pipelines of all signals from OTLP/HTTP to one file; `PROCESSORS` and `EXPORTERS` are filled in.
+#[must_use]
 pub fn config(processors: &str, used: &str, exporters: &str, exporter_ids: &str) -> String {
     format!(
         "receivers:\n  otlp:\n    protocols:\n      http: {{endpoint: $HTTP}}\n\
@@ -25,6 +26,7 @@ pub fn config(processors: &str, used: &str, exporters: &str, exporter_ids: &str)
 }
 
 /// A request of `count` spans.
+#[must_use]
 pub fn spans(count: usize) -> Value {
     let span = |index: usize| {
         json!({"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": format!("s{index}"),
@@ -35,6 +37,7 @@ pub fn spans(count: usize) -> Value {
 }
 
 /// A request of one data point.
+#[must_use]
 pub fn point() -> Value {
     let metric =
         json!({"name": "a:b", "gauge": {"dataPoints": [{"asInt": "1", "timeUnixNano": "1700000000000000000"}]}});
@@ -42,6 +45,7 @@ pub fn point() -> Value {
 }
 
 /// A request of one log record.
+#[must_use]
 pub fn log() -> Value {
     let record = json!({"body": {"stringValue": "hello"}});
     json!({"resourceLogs": [{"resource": shop(), "scopeLogs": [{"scope": {"name": "lib"}, "logRecords": [record]}]}]})
@@ -52,6 +56,7 @@ fn shop() -> Value {
 }
 
 /// How many spans the lines have.
+#[must_use]
 pub fn span_count(lines: &[Value]) -> usize {
     let entries = lines.iter().filter_map(|line| line["resourceSpans"].as_array()).flatten();
     let scopes = entries.filter_map(|entry| entry["scopeSpans"].as_array()).flatten();

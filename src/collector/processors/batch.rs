@@ -45,6 +45,7 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
     if most > 0 && most < size {
         let message = format!("`send_batch_max_size` ({most}) is less than `send_batch_size` ({size})");
         section.problem("send_batch_max_size", Problem::new(message));
+        return None;
     }
     Some(Box::new(Settings { size, most, timeout }))
 }
@@ -210,7 +211,7 @@ mod tests {
         built.running.shutdown(Instant::now() + Duration::from_secs(5)).await;
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
 
     #[tokio::test]
     async fn whole_payloads_are_gathered_until_there_are_enough_and_the_rest_comes_at_the_stop() {

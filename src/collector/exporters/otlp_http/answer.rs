@@ -30,12 +30,11 @@ pub(super) fn read(
 ) -> Outcome {
     let kind = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
     if (200..300).contains(&status) {
-        return match partial_success(signal, &kind, body) {
-            Some((rejected, message)) => Outcome::Accepted { rejected, message },
-            None => {
-                let message = format!("status {status} with a body that is no OTLP answer");
-                Outcome::Never(Refusal::permanent("bad_answer", message).answered(13))
-            }
+        return if let Some((rejected, message)) = partial_success(signal, &kind, body) {
+            Outcome::Accepted { rejected, message }
+        } else {
+            let message = format!("status {status} with a body that is no OTLP answer");
+            Outcome::Never(Refusal::permanent("bad_answer", message).answered(13))
         };
     }
     let words = error_words(&kind, body);

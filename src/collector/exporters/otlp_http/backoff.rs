@@ -24,7 +24,7 @@ impl Default for Retry {
             randomization: 0.5,
             multiplier: 1.5,
             largest: Duration::from_secs(30),
-            longest: Duration::from_secs(300),
+            longest: Duration::from_mins(5),
         }
     }
 }

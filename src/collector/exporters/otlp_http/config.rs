@@ -71,9 +71,6 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
         signal_url(section, base.as_ref(), "logs_endpoint", "v1/logs"),
     ];
     let any_key = ["endpoint", "traces_endpoint", "metrics_endpoint", "logs_endpoint"].map(|key| section.has(key));
-    if !any_key.contains(&true) {
-        section.problem_here(Problem::new("at least one endpoint is needed").hint("set `endpoint: https://...`"));
-    }
     let gzip = section.word("compression", &["gzip", "none", ""]).is_none_or(|word| word == "gzip");
     let json = section.word("encoding", &["proto", "json"]) == Some("json");
     let timeout = section.duration("timeout").unwrap_or(Duration::from_secs(30));
@@ -89,6 +86,10 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     } else {
         Some(Retry::default())
     };
+    if !any_key.contains(&true) {
+        section.problem_here(Problem::new("at least one endpoint is needed").hint("set `endpoint: https://...`"));
+        return None;
+    }
     Some(Box::new(Settings { urls, headers, gzip, json, timeout, tls, queue, retry }))
 }
 

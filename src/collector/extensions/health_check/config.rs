@@ -30,9 +30,6 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
     section.unsupported(&["tls", "auth", "cors", "use_v2", "http", "grpc", "component_health"]);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:13133".to_owned());
     let path = section.text("path").unwrap_or_else(|| "/".to_owned());
-    if !path.starts_with('/') {
-        section.problem("path", Problem::new("`path` must begin with `/`"));
-    }
     let bodies = section.section("response_body", |bodies| {
         let healthy = bodies.text("healthy").unwrap_or_default();
         let unhealthy = bodies.text("unhealthy").unwrap_or_default();
@@ -40,5 +37,9 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
     });
     // An accepted key without effect, as in the reference.
     section.has("check_collector_pipeline");
+    if !path.starts_with('/') {
+        section.problem("path", Problem::new("`path` must begin with `/`"));
+        return None;
+    }
     Some(Box::new(Settings { endpoint, path, bodies }))
 }

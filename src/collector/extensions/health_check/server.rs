@@ -111,9 +111,10 @@ impl Health {
                 if !matches!(self.controls.state(), State::Ready(..)) {
                     return text(StatusCode::SERVICE_UNAVAILABLE, "the collector is not ready\n");
                 }
-                match self.controls.scrape_now().await {
-                    true => text(StatusCode::OK, "scraped\n"),
-                    false => text(StatusCode::GATEWAY_TIMEOUT, "not all targets answered in time\n"),
+                if self.controls.scrape_now().await {
+                    text(StatusCode::OK, "scraped\n")
+                } else {
+                    text(StatusCode::GATEWAY_TIMEOUT, "not all targets answered in time\n")
                 }
             }
             "/-/stop" => {

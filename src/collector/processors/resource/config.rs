@@ -39,7 +39,7 @@ fn read_action(section: &mut Section<'_>) -> Option<Action> {
     let value = section.node("value");
     let from_attribute = section.text("from_attribute").filter(|key| !key.is_empty());
     let pattern = section.text("pattern").filter(|pattern| !pattern.is_empty());
-    let target = target(section);
+    let (has_target, target) = (section.has("converted_type"), target(section));
     let action = word.to_ascii_lowercase();
     if !ACTIONS.contains(&action.as_str()) {
         let message = match action.as_str() {
@@ -61,7 +61,7 @@ fn read_action(section: &mut Section<'_>) -> Option<Action> {
     if action != "delete" && pattern.is_some() {
         refuse("pattern");
     }
-    if action != "convert" && target.is_some() {
+    if action != "convert" && has_target {
         refuse("converted_type");
     }
     if action == "delete"
@@ -83,13 +83,12 @@ fn read_action(section: &mut Section<'_>) -> Option<Action> {
     };
     match action.as_str() {
         "delete" => Some(Action::Delete { key }),
-        "convert" => match target {
-            Some(target) => Some(Action::Convert { key, target: target? }),
-            None => {
+        "convert" => {
+            if !has_target {
                 section.problem_here(Problem::new("`converted_type` is missing").hint("one of: int, double, string"));
-                None
             }
-        },
+            target.map(|target| Action::Convert { key, target })
+        }
         _ => {
             let value = source(section, value, from_attribute)?;
             let when = match action.as_str() {
@@ -102,17 +101,12 @@ fn read_action(section: &mut Section<'_>) -> Option<Action> {
     }
 }
 
-/// `None`: not given; `Some(None)`: given and wrong.
-fn target(section: &mut Section<'_>) -> Option<Option<Target>> {
-    if !section.has("converted_type") {
-        return None;
-    }
-    let target = section.word("converted_type", &["int", "double", "string"]).map(|word| match word {
+fn target(section: &mut Section<'_>) -> Option<Target> {
+    section.word("converted_type", &["int", "double", "string"]).map(|word| match word {
         "int" => Target::Integer,
         "double" => Target::Double,
         _ => Target::Text,
-    });
-    Some(target)
+    })
 }
 
 fn source(section: &Section<'_>, value: Option<&Node>, from_attribute: Option<String>) -> Option<Source> {

@@ -14,6 +14,7 @@ pub const FACTORY: Factory<dyn Processor> =
 
 const ERROR_MODES: [&str; 3] = ["ignore", "silent", "propagate"];
 
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every `configure`")]
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
     section.unsupported(&["profile_statements", "flatten_data"]);
     // None of the supported statements can fail while it runs, so the mode makes no difference yet.
@@ -55,12 +56,11 @@ fn read_group(group: &mut Section<'_>, signal: Signal) -> Vec<Action> {
         None | Some("") => Ok(None),
         Some(other) => Err(format!("the context `{other}` of {} is not supported by this collector", signal.name())),
     };
-    let statements = match group.node("statements").map(|node| &node.value) {
-        Some(Value::List(items)) => items.as_slice(),
-        _ => {
-            group.problem("statements", Problem::new("expected a list of statements"));
-            return Vec::new();
-        }
+    let statements = if let Some(Value::List(items)) = group.node("statements").map(|node| &node.value) {
+        items.as_slice()
+    } else {
+        group.problem("statements", Problem::new("expected a list of statements"));
+        return Vec::new();
     };
     match context {
         Ok(context) => statements.iter().filter_map(|item| statement(group, "statements", item, context)).collect(),

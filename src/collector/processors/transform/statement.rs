@@ -287,7 +287,7 @@ mod tests {
             (r#"set(resource.attributes["a"], Concat(["a"], ""))"#, "expected a value"),
             (r#"set(resource.attributes["a"], Upper("a"))"#, "Upper"),
             (r#"set(resource.attributes["a"])"#, "2 arguments"),
-            (r#"set(colour, 1)"#, "colour"),
+            (r"set(colour, 1)", "colour"),
             (r#"set(resource.attributes["a"]["b"], 1)"#, r#"resource.attributes["a"]["b"]"#),
             (r#"replace_pattern(metric.name, "(", "x")"#, "regular expression"),
             (r#"replace_pattern(metric.unit, "a", "x")"#, "metric.unit"),
