@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use super::aggregate::Aggregator;
 use super::config::Settings;
 use crate::collector::component::{Built, Connector, Consumer, Context, Next, Refusal, Running, until};
-use crate::collector::counters::Tally;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
@@ -54,7 +53,6 @@ impl Counting {
         // An empty state is handed on as well, as the reference does.
         let payload = self.with(|aggregator| aggregator.flush(now()));
         let points = payload.item_count();
-        self.context.count(Signal::Metrics, Tally::Received, points);
         if let Err(refusal) = self.next.consume(payload).await {
             self.context.count_dropped(Signal::Metrics, points, &refusal);
         }

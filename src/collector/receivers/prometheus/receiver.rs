@@ -166,8 +166,9 @@ impl Scraper {
         let record = self.memory.record(&self.target.rules, page, times);
         self.say(record.error.as_deref(), &record.warnings);
         let points = record.payload.item_count();
-        self.context.count(Signal::Metrics, Tally::Received, points + record.broken_points);
         if record.broken_points > 0 {
+            // These never come to the pipelines, where the others are counted.
+            self.context.count(Signal::Metrics, Tally::Received, record.broken_points);
             self.context.count(Signal::Metrics, Tally::Dropped("contradictory".into()), record.broken_points);
         }
         if let Err(refusal) = self.next.consume(record.payload).await {
