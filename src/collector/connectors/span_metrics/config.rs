@@ -118,8 +118,7 @@ fn configure(section: &mut Section<'_>) -> Option<Box<dyn Connector>> {
 }
 
 fn default_histogram(unit: &'static str) -> HistogramSettings {
-    let factor = 1e6 / divider(unit);
-    HistogramSettings { unit, bounds: DEFAULT_BOUNDS_MS.map(|bound| bound * factor).into() }
+    HistogramSettings { unit, bounds: DEFAULT_BOUNDS_MS.map(|bound| bound * 1e6 / divider(unit)).into() }
 }
 
 fn histogram(section: &mut Section<'_>) -> Option<HistogramSettings> {
