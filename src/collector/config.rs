@@ -53,6 +53,8 @@ pub struct Config {
     pub pipelines: Vec<Pipeline>,
     /// Lines of the log from this level on.
     pub log_level: Level,
+    /// The collector's own attributes.
+    pub resource: Vec<(String, String)>,
     /// What the author should know although the configuration runs.
     pub warnings: Problems,
 }
@@ -80,7 +82,14 @@ impl Config {
         if problems.any_error() {
             return Err(problems);
         }
-        Ok(Self { components, extensions, pipelines, log_level: service.log_level, warnings: problems })
+        Ok(Self {
+            components,
+            extensions,
+            pipelines,
+            log_level: service.log_level,
+            resource: service.resource,
+            warnings: problems,
+        })
     }
 }
 

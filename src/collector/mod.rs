@@ -18,6 +18,7 @@ pub mod listen;
 pub mod load;
 pub mod log;
 pub mod node;
+pub mod own;
 mod pattern;
 pub mod pipelines;
 pub mod processors;

@@ -14,6 +14,7 @@ use super::counters::Counters;
 use super::delivery;
 use super::graph::Graph;
 use super::log::{Level, Log, Sink};
+use super::own::OwnResource;
 use crate::diag::Problem;
 
 /// What a run needs beside its configuration.
@@ -42,6 +43,7 @@ pub async fn run(
         controls: Arc::default(),
         shared: Shared::default(),
     };
+    context.shared.get::<OwnResource>().set(config.resource.clone());
     for warning in &config.warnings {
         log.warn(&format!("{}: {} {}", warning.location, warning.path, warning.message));
     }

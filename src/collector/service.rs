@@ -37,20 +37,22 @@ pub struct Service {
     pub pipelines: Vec<Draft>,
     /// `telemetry.logs.level`.
     pub log_level: Level,
+    /// `telemetry.resource`: the collector's own attributes.
+    pub resource: Vec<(String, String)>,
 }
 
 impl Default for Service {
     fn default() -> Self {
-        Self { extensions: Vec::new(), pipelines: Vec::new(), log_level: Level::Info }
+        Self { extensions: Vec::new(), pipelines: Vec::new(), log_level: Level::Info, resource: Vec::new() }
     }
 }
 
 /// Reads it.
 pub fn read(section: &mut Section<'_>) -> Service {
     let extensions = references(section, "extensions");
-    let log_level = section.section("telemetry", telemetry).flatten().unwrap_or(Level::Info);
+    let (log_level, resource) = section.section("telemetry", telemetry).unwrap_or_default();
     let pipelines = pipelines(section);
-    Service { extensions, pipelines, log_level }
+    Service { extensions, pipelines, log_level: log_level.unwrap_or(Level::Info), resource }
 }
 
 fn pipelines(section: &mut Section<'_>) -> Vec<Draft> {
@@ -92,8 +94,8 @@ fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
 }
 
 /// The collector's own telemetry: it writes lines on stderr and opens no port for metrics, so what the reference has for
-/// metrics, traces and its own resource is accepted and has no effect.
-fn telemetry(section: &mut Section<'_>) -> Option<Level> {
+/// metrics and traces is accepted and has no effect.
+fn telemetry(section: &mut Section<'_>) -> (Option<Level>, Vec<(String, String)>) {
     let level = section.section("logs", |logs| {
         logs.unsupported(&["output_paths", "error_output_paths", "initial_fields", "processors"]);
         for key in ["encoding", "development", "disable_caller", "disable_stacktrace", "sampling"] {
@@ -120,8 +122,8 @@ fn telemetry(section: &mut Section<'_>) -> Option<Level> {
             metrics.has(key);
         }
     });
-    for key in ["traces", "resource"] {
-        section.has(key);
-    }
-    level.flatten()
+    section.has("traces");
+    let resource = section.node("resource").and_then(|node| node.entries()).unwrap_or_default();
+    let text = |entry: &super::node::Entry| Some((entry.key.clone(), entry.node.as_written()?.to_owned()));
+    (level.flatten(), resource.iter().filter_map(text).collect())
 }

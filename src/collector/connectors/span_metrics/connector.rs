@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::aggregate::Aggregator;
 use super::config::Settings;
 use crate::collector::component::{Built, Connector, Consumer, Context, Next, Refusal, Running, until};
+use crate::collector::own::OwnResource;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
@@ -21,7 +22,9 @@ pub(super) struct SpanMetrics {
 
 impl Connector for SpanMetrics {
     fn build(&self, context: Context, _from: Signal, _to: Signal, next: Next) -> Result<Built, Problem> {
-        let aggregator = Aggregator::new(self.settings.clone(), random_id());
+        let own = context.shared.get::<OwnResource>();
+        let instance = own.get("collector.instance.id").map_or_else(random_id, str::to_owned);
+        let aggregator = Aggregator::new(self.settings.clone(), instance);
         let counting = Counting { aggregator: Arc::new(Mutex::new(aggregator)), context, next };
         let stop = CancellationToken::new();
         let task = tokio::spawn(flush_loop(counting.clone(), self.settings.flush_interval, stop.clone()));
