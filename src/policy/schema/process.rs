@@ -1,0 +1,314 @@
+//! One process: from its merged table to a [`ProcessSpec`].
+
+use indexmap::IndexMap;
+
+use super::check::{below, split_words};
+use super::defaults::ByKind;
+use super::fields::{Fields, late, path, words};
+use super::kinds::{Table, TextRule};
+use super::tables;
+use super::value::{boolean, document, entries, is_secret_name, items, literal, status};
+use crate::diag::{Location, Problem, Problems};
+use crate::inputs::{Node, NodeValue, World};
+use crate::plan::{
+    Kind, LogMode, OnExit, PortChoice, Probe, ProbeKind, Readiness, Reference, StopPolicy, StopSignal, Text,
+};
+use crate::policy::spec::{CommandSpec, Detail, EnvSpec, EnvValue, MetricsSpec, Placed, ProcessSpec, VllmSpec};
+
+/// A process before it is typed.
+pub struct Process<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it is to the job.
+    pub kind: Kind,
+    /// Its type.
+    pub type_name: &'a str,
+    /// Its path of keys.
+    pub path: &'a str,
+    /// Its table, `process_defaults` below it.
+    pub node: &'a Node,
+    /// The keys that it has.
+    pub table: &'static Table,
+    /// What its kind brings.
+    pub by_kind: ByKind,
+}
+
+impl Process<'_> {
+    /// The process typed, but for `detail`, which the caller has made, and `gpus` by number, which are dealt out later.
+    pub fn spec(&self, detail: Detail, makes_its_own: bool, world: &World, problems: &mut Problems) -> ProcessSpec {
+        let fields = Fields::new(self.node, self.table);
+        let has = |key: &str| self.table.key(key).is_some();
+        let (command, command_location) = self.command(&fields, makes_its_own, problems);
+        let port = if has("port") && fields.said("port").is_some() {
+            fields.port("port")
+        } else {
+            self.by_kind.port.map(|value| Placed { value, location: self.node.location.clone() })
+        };
+        let readiness = self.readiness(&fields, port.is_some(), problems);
+        let metrics = self.metrics(&fields, port.is_some(), problems);
+        let model = has("model").then(|| fields.placed("model")).flatten();
+        ProcessSpec {
+            name: self.name.to_owned(),
+            kind: self.kind,
+            type_name: self.type_name.to_owned(),
+            location: self.node.location.clone(),
+            path: self.path.to_owned(),
+            command,
+            command_location,
+            pre_command: fields.text("pre_command").unwrap_or_default(),
+            cwd: fields.path("cwd", false, world),
+            env: environment(fields.said("env")),
+            port,
+            ports: fields
+                .entries("ports")
+                .filter_map(|(key, node)| {
+                    Some((key.to_owned(), Placed { value: super::value::port(node)?, location: node.location.clone() }))
+                })
+                .collect(),
+            depends_on: if has("depends_on") { placed_names(fields.items("depends_on")) } else { Vec::new() },
+            readiness,
+            on_exit: if has("on_exit") && fields.text("on_exit").as_deref() == Some("ignore") {
+                OnExit::Ignore
+            } else {
+                OnExit::Stop
+            },
+            stop: StopPolicy {
+                signal: fields
+                    .text("stop_signal")
+                    .and_then(|name| StopSignal::parse(&name))
+                    .unwrap_or(self.by_kind.stop.signal),
+                grace_seconds: fields.num("grace_seconds").unwrap_or(self.by_kind.stop.grace_seconds),
+            },
+            log: log_mode(&fields, if self.kind == Kind::Driver { LogMode::Pipe } else { LogMode::File }),
+            metrics,
+            gpus: crate::policy::spec::Gpus::All,
+            served_model_name: if has("served_model_name") {
+                fields.text("served_model_name").or_else(|| model.as_ref().map(|model| model.value.clone()))
+            } else {
+                None
+            },
+            model,
+            detail,
+        }
+    }
+
+    fn wrong(&self, key: &str, location: Location, message: impl Into<String>) -> Problem {
+        Problem::new(message).at(below(self.path, key)).in_file(location)
+    }
+
+    fn command(&self, fields: &Fields<'_>, makes_its_own: bool, problems: &mut Problems) -> (CommandSpec, Location) {
+        let said = |key: &str| self.table.key(key).and_then(|_| fields.said(key));
+        match (said("command"), said("shell")) {
+            (Some(command), Some(shell)) => {
+                problems.push(
+                    self.wrong("shell", shell.location.clone(), "`command` and `shell` are both there")
+                        .hint("keep one: `command` is argv, `shell` is text for bash"),
+                );
+                (CommandSpec::Argv(words(command)), command.location.clone())
+            }
+            (Some(command), None) => {
+                let argv = words(command);
+                let first_is_empty = argv.first().is_none_or(|word| word.as_literal() == Some(""));
+                if first_is_empty && items(command).is_some_and(|items| items.len() == argv.len()) {
+                    problems.push(self.wrong("command", command.location.clone(), "the command has no program"));
+                }
+                (CommandSpec::Argv(argv), command.location.clone())
+            }
+            (None, Some(shell)) => {
+                (CommandSpec::Shell(literal(shell).unwrap_or_default().to_owned()), shell.location.clone())
+            }
+            (None, None) => {
+                if !makes_its_own {
+                    let hint = match self.kind {
+                        Kind::Server => "`command`, `shell` or `implementation`",
+                        Kind::Driver => "`command`, `shell` or gym.eval",
+                        _ => "`command`, `shell`, or a `type` that makes its own (`vllm`)",
+                    };
+                    problems
+                        .push(self.wrong("command", self.node.location.clone(), "nothing says what is run").hint(hint));
+                }
+                (CommandSpec::Own, self.node.location.clone())
+            }
+        }
+    }
+
+    fn readiness(&self, fields: &Fields<'_>, has_port: bool, problems: &mut Problems) -> Readiness {
+        let said = fields.said("health_check");
+        if self.type_name == "task" && self.kind == Kind::Service {
+            let limit = said.and_then(entries).and_then(|map| map.get("timeout_seconds"));
+            return Readiness::Exited { timeout_seconds: limit.and_then(super::value::num) };
+        }
+        let empty = super::otel::empty();
+        let node = match said {
+            Some(node) if matches!(node.value, NodeValue::Map(_)) => node,
+            Some(_) => return Readiness::Started,
+            None if self.by_kind.health.is_some() => &empty,
+            None => return Readiness::Started,
+        };
+        let check = Fields::new(node, &tables::HEALTH_CHECK);
+        let (paths, timeout) = self.by_kind.health.unwrap_or((&["/health"], 60.0));
+        let kind = match check.text("type").as_deref() {
+            Some("tcp") => ProbeKind::Tcp,
+            Some("exec") => {
+                let command = check.said("command").map(words).unwrap_or_default();
+                if command.is_empty() {
+                    problems.push(self.wrong(
+                        "health_check.command",
+                        node.location.clone(),
+                        "an `exec` check needs a command",
+                    ));
+                }
+                ProbeKind::Exec { command }
+            }
+            Some("grpc") => ProbeKind::Grpc { service: check.text("service").unwrap_or_default() },
+            _ => ProbeKind::Http { paths: probe_paths(&check, paths), statuses: statuses(&check) },
+        };
+        let is_exec = matches!(kind, ProbeKind::Exec { .. });
+        let own = |reference: Reference| Text::reference(reference);
+        if !is_exec && !has_port && check.said("port").is_none() {
+            problems.push(
+                self.wrong("health_check", node.location.clone(), "the check has no port to ask")
+                    .hint("give the process a `port`, or `health_check.port`"),
+            );
+        }
+        let port = check.said("port").map_or_else(
+            || Some(own(Reference::Port { process: "self".into(), key: None })),
+            |node| super::value::int(node).map(|port| Text::literal(port.to_string())).or_else(|| late(node)),
+        );
+        let host = check.late("host").unwrap_or_else(|| own(Reference::Host { process: "self".into() }));
+        Readiness::Probe(Probe {
+            kind,
+            host: (!is_exec).then_some(host),
+            port: if is_exec { None } else { port },
+            timeout_seconds: check.num("timeout_seconds").unwrap_or(timeout),
+            interval_seconds: check.num("interval_seconds"),
+            request_timeout_seconds: check.num("request_timeout_seconds").unwrap_or(5.0),
+        })
+    }
+
+    fn metrics(&self, fields: &Fields<'_>, has_port: bool, problems: &mut Problems) -> Option<MetricsSpec> {
+        self.table.key("metrics")?;
+        let said = fields.said("metrics");
+        let empty = super::otel::empty();
+        let node = match said {
+            Some(node) if matches!(node.value, NodeValue::Map(_)) => node,
+            Some(node) if boolean(node) == Some(true) => &empty,
+            Some(_) => return None,
+            None if self.by_kind.metrics => &empty,
+            None => return None,
+        };
+        let metrics = Fields::new(node, &tables::METRICS);
+        let port = metrics.said("port").and_then(|node| {
+            super::value::int(node).map(|port| Text::literal(port.to_string())).or_else(|| late(node))
+        });
+        if port.is_none() && !has_port {
+            let location = said.map_or_else(|| self.node.location.clone(), |node| node.location.clone());
+            problems.push(
+                self.wrong("metrics", location, "the process has no port on which its metrics could be")
+                    .hint("give it a `port`, or `metrics.port`"),
+            );
+        }
+        Some(MetricsSpec {
+            port,
+            path: metrics.text("path").unwrap_or_default(),
+            scrape_interval_seconds: metrics.maybe_int("scrape_interval_seconds"),
+            labels: labels(metrics.entries("labels")),
+        })
+    }
+}
+
+/// `log`.
+pub fn log_mode(fields: &Fields<'_>, default: LogMode) -> LogMode {
+    match fields.text("log").as_deref() {
+        Some("pipe") => LogMode::Pipe,
+        Some("file") => LogMode::File,
+        _ => default,
+    }
+}
+
+fn probe_paths(check: &Fields<'_>, default: &[&str]) -> Vec<String> {
+    let said: Option<Vec<String>> = check.said("path").map(|node| match items(node) {
+        Some(list) => list.iter().filter_map(|item| literal(item).map(str::to_owned)).collect(),
+        None => literal(node).map(str::to_owned).into_iter().collect(),
+    });
+    let paths = said.filter(|paths| !paths.is_empty());
+    let slash = |path: String| if path.starts_with('/') { path } else { format!("/{path}") };
+    paths.unwrap_or_else(|| default.iter().map(|path| (*path).to_owned()).collect()).into_iter().map(slash).collect()
+}
+
+fn statuses(check: &Fields<'_>) -> Vec<(u16, u16)> {
+    match check.said("statuses") {
+        None => vec![(200, 299)],
+        Some(node) => match items(node) {
+            Some(list) if !list.is_empty() => list.iter().filter_map(status).collect(),
+            Some(_) => vec![(200, 299)],
+            None => vec![(100, 599)],
+        },
+    }
+}
+
+/// Labels, integers as their digits.
+pub fn labels<'a>(entries: impl Iterator<Item = (&'a str, &'a Node)>) -> IndexMap<String, Text> {
+    entries.filter_map(|(name, node)| Some((name.to_owned(), late(node)?))).collect()
+}
+
+/// Names with their places.
+pub fn placed_names(items: &[Node]) -> Vec<Placed<String>> {
+    items
+        .iter()
+        .filter_map(|item| Some(Placed { value: literal(item)?.to_owned(), location: item.location.clone() }))
+        .collect()
+}
+
+/// What may stand in `env`.
+const ENV_RULE: TextRule = TextRule { late: true, secret: true, integers: true, empty: true };
+
+/// The variables of an `env` table, or of the hook `environment`.
+pub fn environment(node: Option<&Node>) -> IndexMap<String, EnvSpec> {
+    let entries = node.and_then(entries).into_iter().flatten();
+    entries
+        .filter_map(|(name, node)| {
+            // In `env` every plain scalar of YAML is text: only a boolean proper (`!off`, Lua's false) takes away.
+            let value = match &node.value {
+                NodeValue::Bool(false) => EnvValue::Unset,
+                _ => EnvValue::Set(document(node, ENV_RULE)?),
+            };
+            let mut has_secret = false;
+            if let EnvValue::Set(value) = &value {
+                value.visit_texts(&mut |text| has_secret |= text.has_secret());
+            }
+            let masked = value != EnvValue::Unset && (has_secret || is_secret_name(name));
+            Some((name.clone(), EnvSpec { value, masked, location: node.location.clone() }))
+        })
+        .collect()
+}
+
+/// What a vLLM needs to know.
+pub fn vllm(node: &Node, world: &World) -> VllmSpec {
+    let fields = Fields::new(node, tables::SERVICE.table("vllm").unwrap_or(tables::ALL[0]));
+    let executable = fields.said("executable").map(|node| match items(node) {
+        Some(list) => {
+            let first = list.first().and_then(|item| path(item, true, world));
+            let rest = list.iter().skip(1).filter_map(|item| literal(item).map(str::to_owned));
+            first.into_iter().chain(rest).collect()
+        }
+        None => path(node, true, world).into_iter().collect::<Vec<_>>(),
+    });
+    let extra_args = fields.said("extra_args").map(|node| match items(node) {
+        Some(_) => words(node),
+        None => {
+            split_words(literal(node).unwrap_or_default()).unwrap_or_default().into_iter().map(Text::from).collect()
+        }
+    });
+    VllmSpec {
+        executable: executable.filter(|words| !words.is_empty()).unwrap_or_else(|| vec!["vllm".to_owned()]),
+        tensor_parallel_size: fields.int("tensor_parallel_size"),
+        pipeline_parallel_size: fields.int("pipeline_parallel_size"),
+        number_of_instances: fields.int("number_of_instances"),
+        trust_remote_code: fields.bool("trust_remote_code"),
+        extra_args: extra_args.unwrap_or_default(),
+        data_parallel_rpc_port: fields
+            .port("data_parallel_rpc_port")
+            .map_or(PortChoice::Fixed(13345), |placed| placed.value),
+    }
+}

@@ -1,0 +1,153 @@
+//! Keys of every process (api sections 4 and 8).
+
+use super::super::kinds::{
+    ARGUMENT, Key, Keys, LABEL, LATE, PORT_NUMBER, TEXT, Table, Type, VARIABLE_VALUE, WORD, key, later, with,
+};
+
+/// `env`.
+pub const ENV: Type = Type::Map(Keys::Variables, &VARIABLE_VALUE);
+
+/// Keys of every process.
+pub const PROCESS_KEYS: &[Key] = &[
+    key(
+        "command",
+        Type::List(&ARGUMENT),
+        "by kind",
+        "argv, no shell; exactly one of `command`, `shell`, or a kind that makes its own",
+    ),
+    key(
+        "shell",
+        WORD,
+        "",
+        "text for `bash -c`, instead of `command`; what is known at launch only comes through `env`",
+    ),
+    with("pre_command", TEXT, "", "bash text that runs before, in the same shell"),
+    key("cwd", Type::Path, "directory of the job file", "working directory"),
+    key(
+        "env",
+        ENV,
+        "{}",
+        "variables of the process; they win over everything that gymrun and hooks set; `false` (YAML `!off`) takes one away",
+    ),
+    key("port", Type::Port, "by kind", "the port it listens on; a number is kept or the job fails naming the holder"),
+    key(
+        "ports",
+        Type::Map(Keys::Names, &Type::Port),
+        "{}",
+        "further ports: `gym.port(\"name\", \"key\")`, `${port:name.key}`",
+    ),
+    key("depends_on", Type::List(&Type::Name), "{}", "started when those are ready"),
+    key(
+        "health_check",
+        Type::OneOf(&[Type::Off, Type::Table(&HEALTH_CHECK)]),
+        "by kind",
+        "how one finds out that it is ready",
+    ),
+    later("liveness"),
+    with(
+        "on_exit",
+        Type::Word(&["stop", "ignore"], &["restart"]),
+        "stop",
+        "an exit that nobody asked for, 0 too, and never getting ready: `stop` ends the job; `ignore` is a warning, and those that depend on it are not started",
+    ),
+    later("restart"),
+    key("stop_signal", Type::Signal, "by kind", "the signal that stops it; `SIG` in front is allowed"),
+    key("grace_seconds", Type::Num(false), "by kind", "seconds until KILL goes to its whole tree"),
+    key(
+        "log",
+        Type::Word(&["file", "pipe"], &[]),
+        "`file`; driver `pipe`",
+        "`file`: it owns its log file; `pipe`: its output is also shown",
+    ),
+    later("log_max_bytes"),
+    later("log_keep"),
+    key(
+        "metrics",
+        Type::OneOf(&[Type::Bool, Type::Table(&METRICS)]),
+        "by kind",
+        "whether its Prometheus page is scraped",
+    ),
+    key(
+        "gpus",
+        Type::OneOf(&[Type::Int(0, 1024), Type::List(&Type::Int(0, 1023)), Type::Off]),
+        "all of the node",
+        "sets `CUDA_VISIBLE_DEVICES`: how many, or which; no two processes may list the same",
+    ),
+    later("container"),
+    later("mounts"),
+    later("node_pool"),
+    later("node"),
+];
+
+/// The table of what every process has.
+pub const PROCESS: Table = Table { title: "Every process", parts: &[PROCESS_KEYS], without: &[] };
+
+/// `metrics` in its long form.
+pub const METRICS: Table = Table {
+    title: "`metrics` of a process",
+    parts: &[&[
+        key("port", Type::OneOf(&[PORT_NUMBER, LATE]), "the process's own", "port of the page"),
+        with("path", WORD, "/metrics", "path of the page"),
+        key("scrape_interval_seconds", Type::Int(1, 86400), "the collector's", ""),
+        key("labels", Type::Map(Keys::Any, &LABEL), "{}", "labels of every series"),
+    ]],
+    without: &[],
+};
+
+/// `health_check`.
+pub const HEALTH_CHECK: Table = Table {
+    title: "`health_check` of a process",
+    parts: &[&[
+        with("type", Type::Word(&["http", "tcp", "exec", "grpc"], &[]), "http", "what is asked"),
+        key(
+            "path",
+            Type::OneOf(&[WORD, Type::List(&WORD)]),
+            "`/health`, or by kind",
+            "of a list the first that is not answered 404 or 405 decides",
+        ),
+        key(
+            "statuses",
+            Type::OneOf(&[Type::Word(&["any"], &[]), Type::List(&Type::Status)]),
+            "`[\"200-299\"]`",
+            "what counts as ready",
+        ),
+        key("port", Type::OneOf(&[PORT_NUMBER, LATE]), "the process's own", ""),
+        key("host", LATE, "the process's own", ""),
+        key("command", Type::List(&ARGUMENT), "", "`exec`: ready when it ends with 0"),
+        with("service", TEXT, "", "`grpc`: the service asked for"),
+        key("timeout_seconds", Type::Num(true), "60, or by kind", "from spawn to ready"),
+        key("interval_seconds", Type::Num(true), "0.02 growing to 1", "between two probes"),
+        with("request_timeout_seconds", Type::Num(true), "5", "limit of one probe"),
+    ]],
+    without: &[],
+};
+
+/// `process_defaults.all`.
+pub const DEFAULTS_ALL: Table = Table { title: "`process_defaults.all`", parts: &[PROCESS_KEYS], without: &[] };
+
+/// `process_defaults.services`.
+pub const DEFAULTS_SERVICES: Table = Table {
+    title: "`process_defaults.services`",
+    parts: &[PROCESS_KEYS, super::service::SERVICE_KEYS, super::service::VLLM_KEYS],
+    without: &["type"],
+};
+
+/// `process_defaults.servers`.
+pub const DEFAULTS_SERVERS: Table = Table {
+    title: "`process_defaults.servers`",
+    parts: &[PROCESS_KEYS, super::server::SERVER_KEYS],
+    without: &["type"],
+};
+
+/// `process_defaults.collector`.
+pub const COLLECTOR_DEFAULTS: Table = Table {
+    title: "`process_defaults.collector`",
+    parts: &[&[
+        key("env", ENV, "{}", "variables of the collector"),
+        key("log", Type::Word(&["file", "pipe"], &[]), "`file`", ""),
+        later("log_max_bytes"),
+        later("log_keep"),
+        key("stop_signal", Type::Signal, "`TERM`", ""),
+    ]],
+    without: &[],
+};
