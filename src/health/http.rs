@@ -55,13 +55,18 @@ async fn get_from(address: SocketAddr, host: &str, path: &str) -> Result<StatusC
         .body(Empty::<bytes::Bytes>::new())
         .map_err(|error| format!("`{path}` is no path of HTTP: {error}"))?;
     let mut connection = std::pin::pin!(connection);
-    let response = sender.send_request(request);
+    let mut response = std::pin::pin!(sender.send_request(request));
     // The status is all that counts: the connection ends with this function, the body unread.
-    tokio::select! {
+    let answer = tokio::select! {
         biased;
-        answer = response => answer.map(|r| r.status()).map_err(|e| describe(&e)),
-        ended = &mut connection => Err(ended.map_or_else(|e| describe(&e), |()| "connection closed without an answer".into())),
-    }
+        answer = &mut response => answer,
+        ended = &mut connection => match ended {
+            // A server that closes right away: its answer is here already.
+            Ok(()) => response.await,
+            Err(error) => Err(error),
+        },
+    };
+    answer.map(|response| response.status()).map_err(|error| describe(&error))
 }
 
 fn describe(error: &hyper::Error) -> String {

@@ -24,6 +24,8 @@ pub(super) struct Engine<H> {
     pace: watch::Sender<Pace>,
     start: Instant,
     clocks: Vec<Clock>,
+    /// How each unit failed, in words.
+    failures: Vec<Option<String>>,
     finished: bool,
 }
 
@@ -37,6 +39,7 @@ struct Clock {
 pub(super) struct Ended<H> {
     pub(super) host: H,
     pub(super) state: State,
+    pub(super) failures: Vec<Option<String>>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
 }
 
@@ -45,7 +48,8 @@ impl<H: Host> Engine<H> {
         let state = State::new(rules(&plan));
         let clocks = vec![Clock::default(); plan.units.len()];
         let pace = watch::Sender::new(Pace::Leisurely);
-        Self { plan, host, sink, state, reports, pace, start: Instant::now(), clocks, finished: false }
+        let failures = vec![None; plan.units.len()];
+        Self { plan, host, sink, state, reports, pace, start: Instant::now(), clocks, failures, finished: false }
     }
 
     /// Runs to the end. `told` gives the number of each signal that gymrun gets.
@@ -67,7 +71,7 @@ impl<H: Host> Engine<H> {
                 self.take(&input).await;
             }
         }
-        Ended { host: self.host, state: self.state, reports: self.reports }
+        Ended { host: self.host, state: self.state, failures: self.failures, reports: self.reports }
     }
 
     async fn take(&mut self, input: &Input) {
@@ -100,6 +104,7 @@ impl<H: Host> Engine<H> {
                 return Some(Input::Spawned(unit));
             }
             Report::SpawnFailed { unit, message, code } => {
+                self.failures[unit] = Some(format!("could not be started: {message}"));
                 self.sink.emit(EventKind::SpawnFailed { process: self.name(unit), message, code });
                 return Some(Input::SpawnFailed(unit, code));
             }
@@ -135,7 +140,8 @@ impl<H: Host> Engine<H> {
         None
     }
 
-    fn say_not_ready(&self, unit: UnitId, limit: Duration, answer: String) {
+    fn say_not_ready(&mut self, unit: UnitId, limit: Duration, answer: String) {
+        self.failures[unit] = Some(format!("was not ready after {} s, last answer: {answer}", limit.as_secs_f64()));
         let path = std::path::Path::new(&self.plan.job_dir).join(self.plan.units[unit].log_file());
         self.sink.emit(EventKind::ProcessNotReady {
             process: self.name(unit),
@@ -158,6 +164,10 @@ impl<H: Host> Engine<H> {
                 self.sink.emit(EventKind::ProcessSkipped { process: self.name(unit), because: self.name(because) });
             }
             Action::Ended { unit, status, expected, was_ready } => {
+                if !expected {
+                    let before = if was_ready { "" } else { " before it was ready" };
+                    self.failures[unit] = Some(format!("{}{before}", super::outcome::describe(status)));
+                }
                 let last_lines = if expected { Vec::new() } else { self.host.last_lines(unit).await };
                 self.sink.emit(EventKind::ProcessExited {
                     process: self.name(unit),

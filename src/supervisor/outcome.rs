@@ -2,8 +2,8 @@
 
 use super::state::{Cause, State};
 use crate::diag::exit;
-use crate::events::{Delivery, OutcomeClass};
-use crate::plan::Plan;
+use crate::events::{Delivery, ExitStatus, OutcomeClass};
+use crate::plan::{Kind, Plan};
 
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +25,13 @@ impl Outcome {
 }
 
 /// The end that the table decided; then `otel.required` turns a 0 into 125 if telemetry was not delivered.
-pub(super) fn judge(plan: &Plan, state: &State, delivery: Option<&Result<Delivery, String>>) -> Outcome {
-    let ended = by_cause(plan, state.cause.as_ref());
+pub(super) fn judge(
+    plan: &Plan,
+    state: &State,
+    failures: &[Option<String>],
+    delivery: Option<&Result<Delivery, String>>,
+) -> Outcome {
+    let ended = by_cause(plan, state.cause.as_ref(), failures);
     let required = plan.collector.as_ref().is_some_and(|c| c.required);
     if !required || ended.code != exit::OK {
         return ended;
@@ -51,15 +56,18 @@ pub(super) fn judge(plan: &Plan, state: &State, delivery: Option<&Result<Deliver
     }
 }
 
-fn by_cause(plan: &Plan, cause: Option<&Cause>) -> Outcome {
-    let name = |unit: usize| plan.units[unit].name.as_str();
+fn by_cause(plan: &Plan, cause: Option<&Cause>, failures: &[Option<String>]) -> Outcome {
+    let failed = |unit: usize, otherwise: &str| {
+        format!("`{}` {}", plan.units[unit].name, failures[unit].as_deref().unwrap_or(otherwise))
+    };
+    let driver = plan.units.iter().position(|u| u.kind == Kind::Driver).unwrap_or_default();
     let (code, class, message) = match cause {
         Some(Cause::DriverEnded(status)) => {
             let class = if status.success() { OutcomeClass::Ok } else { OutcomeClass::DriverFailed };
-            (status.shell_code(), class, format!("driver {status}"))
+            (status.shell_code(), class, format!("the driver {}", describe(*status)))
         }
         Some(Cause::DriverMissing(code)) => {
-            (*code, OutcomeClass::DriverNotStarted, "the driver could not be started".to_owned())
+            (*code, OutcomeClass::DriverNotStarted, failed(driver, "could not be started"))
         }
         Some(Cause::TimeLimit) => {
             let limit = plan.time_limit_seconds.unwrap_or_default();
@@ -68,11 +76,14 @@ fn by_cause(plan: &Plan, cause: Option<&Cause>) -> Outcome {
         Some(Cause::Told(signal)) => {
             (exit::by_signal(*signal), OutcomeClass::ToldToStop, format!("told to stop by signal {signal}"))
         }
-        Some(Cause::Died(unit)) => (exit::FAILED, OutcomeClass::ProcessDied, format!("{} died", name(*unit))),
-        Some(Cause::NotReady(unit)) => {
-            (exit::FAILED, OutcomeClass::StartFailed, format!("{} did not get ready", name(*unit)))
-        }
+        Some(Cause::Died(unit)) => (exit::FAILED, OutcomeClass::ProcessDied, failed(*unit, "died")),
+        Some(Cause::NotReady(unit)) => (exit::FAILED, OutcomeClass::StartFailed, failed(*unit, "did not get ready")),
         None => (exit::FAILED, OutcomeClass::GymrunFailed, "the job ended for no reason".to_owned()),
     };
     Outcome { code, class, message }
+}
+
+/// `exited 7`, `was ended by signal 9 (SIGKILL)`.
+pub(super) fn describe(status: ExitStatus) -> String {
+    if status.code.is_some() { status.to_string() } else { format!("was ended by {status}") }
 }

@@ -1,0 +1,221 @@
+//! A program that does what it is told, step by step: `print:hello`, `sleep:0.5`, `fork { ignore:TERM forever }`.
+
+use std::fs::OpenOptions;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigHandler, SigSet, Signal, raise, signal};
+use nix::unistd::{ForkResult, fork, setsid};
+
+/// What a trapped signal does: append `word` to `file`, take `seconds`, append `word gone`, exit with `code`.
+struct Trap {
+    signal: Signal,
+    file: String,
+    word: String,
+    seconds: f64,
+    code: i32,
+}
+
+#[derive(Default)]
+struct Program {
+    traps: Vec<Trap>,
+    held: Vec<Vec<u8>>,
+}
+
+pub fn run(steps: &[String]) -> ExitCode {
+    Program::default().run(steps);
+    ExitCode::SUCCESS
+}
+
+fn end(code: i32) -> ! {
+    let _ = std::io::stdout().flush();
+    #[expect(clippy::exit, reason = "a test program that ends as it is told")]
+    std::process::exit(code)
+}
+
+fn sleep(seconds: f64) {
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+}
+
+fn append(file: &str, line: &str) {
+    let mut file = OpenOptions::new().create(true).append(true).open(file).expect("a file to append to");
+    writeln!(file, "{line}").expect("it can be written");
+}
+
+fn parse<T: std::str::FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("bad value in a step: {text}"))
+}
+
+fn signal_of(name: &str) -> Signal {
+    parse(&format!("SIG{name}"))
+}
+
+impl Program {
+    fn run(&mut self, steps: &[String]) {
+        let mut at = 0;
+        while at < steps.len() {
+            let step = steps[at].as_str();
+            at += 1;
+            let block = if steps.get(at).is_some_and(|s| s == "{") {
+                let inner = &steps[at + 1..];
+                let mut depth = 1;
+                let length = inner
+                    .iter()
+                    .position(|s| {
+                        depth += i32::from(s == "{") - i32::from(s == "}");
+                        depth == 0
+                    })
+                    .expect("a block has an end");
+                at += length + 2;
+                &inner[..length]
+            } else {
+                &[]
+            };
+            self.step(step, block);
+        }
+    }
+
+    fn step(&mut self, step: &str, block: &[String]) {
+        let (word, rest) = step.split_once(':').unwrap_or((step, ""));
+        let fields: Vec<&str> = rest.split(':').collect();
+        match word {
+            "print" => println!("{rest}"),
+            "eprint" => eprintln!("{rest}"),
+            "bytes" => {
+                let bytes = data_encoding::HEXLOWER.decode(rest.as_bytes()).expect("hex");
+                std::io::stdout().write_all(&bytes).expect("stdout");
+                std::io::stdout().flush().expect("stdout");
+            }
+            "repeat" => print!("{}", fields[0].repeat(parse(fields[1]))),
+            "flood" => flood(parse(rest)),
+            "append" => append(fields[0], fields[1]),
+            "environment" => {
+                append(rest, &std::env::vars().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join("\n"))
+            }
+            "pid" => append(rest, &std::process::id().to_string()),
+            "sleep" => sleep(parse(rest)),
+            "exit" => end(parse(rest)),
+            "raise" => die_of(signal_of(rest)),
+            "wait" => wait_for(rest),
+            "ignore" => ignore(signal_of(rest)),
+            "trap" => self.trap(&fields),
+            "forever" => self.forever(),
+            "close" => (0..3).for_each(|descriptor| {
+                let _ = nix::unistd::close(descriptor);
+            }),
+            "hold" => self.held.push(vec![1; parse::<usize>(rest) << 20]),
+            "threads" => (0..parse(rest)).for_each(|_| drop(std::thread::spawn(|| sleep(1e6)))),
+            "undumpable" => nix::sys::prctl::set_dumpable(false).expect("prctl"),
+            "serve" => serve(parse(fields[0]), fields.get(1).map_or("200", |s| s)),
+            "until" => serve_until(&fields),
+            "fork" => self.fork(block),
+            "daemon" => self.daemon(block),
+            "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
+            _ => panic!("no such step: {step}"),
+        }
+    }
+
+    fn trap(&mut self, fields: &[&str]) {
+        let signal = signal_of(fields[0]);
+        let mut blocked = SigSet::empty();
+        blocked.add(signal);
+        blocked.thread_block().expect("a mask");
+        let (file, word) = (fields[1].to_owned(), fields[2].to_owned());
+        self.traps.push(Trap { signal, file, word, seconds: parse(fields[3]), code: parse(fields[4]) });
+    }
+
+    fn forever(&self) {
+        let set: SigSet = self.traps.iter().map(|t| t.signal).collect();
+        if self.traps.is_empty() {
+            sleep(1e6);
+        }
+        let got = set.wait().expect("a signal");
+        let trap = self.traps.iter().find(|t| t.signal == got).expect("it is one of them");
+        append(&trap.file, &trap.word);
+        sleep(trap.seconds);
+        append(&trap.file, &format!("{} gone", trap.word));
+        end(trap.code);
+    }
+
+    #[expect(unsafe_code, reason = "the program is to fork, and has one thread when it does")]
+    fn fork(&mut self, block: &[String]) {
+        // SAFETY: the child has all that it needs, since there is no other thread that could hold a lock.
+        if let ForkResult::Child = unsafe { fork() }.expect("a fork") {
+            self.run(block);
+            end(0);
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the program is to become a daemon, and has one thread when it does")]
+    fn daemon(&mut self, block: &[String]) {
+        // SAFETY: as above, twice.
+        match unsafe { fork() }.expect("a fork") {
+            ForkResult::Parent { child } => drop(nix::sys::wait::waitpid(child, None)),
+            ForkResult::Child => {
+                setsid().expect("a session");
+                if let ForkResult::Child = unsafe { fork() }.expect("a fork") {
+                    self.run(block);
+                }
+                end(0);
+            }
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "ignoring a signal is an unsafe call")]
+fn ignore(number: Signal) {
+    // SAFETY: no handler is set, so none can run.
+    unsafe { signal(number, SigHandler::SigIgn) }.expect("it can be ignored");
+}
+
+#[expect(unsafe_code, reason = "restoring a signal is an unsafe call")]
+fn die_of(number: Signal) {
+    // SAFETY: no handler is set, so none can run. The standard library has its own for SIGSEGV.
+    let _ = unsafe { signal(number, SigHandler::SigDfl) };
+    raise(number).expect("a signal to itself");
+}
+
+fn flood(mebibytes: usize) {
+    let line = [b"x".repeat(99), b"\n".to_vec()].concat().repeat(10_486);
+    let mut out = std::io::stdout().lock();
+    for _ in 0..mebibytes {
+        out.write_all(&line).expect("stdout");
+    }
+}
+
+fn wait_for(file: &str) {
+    let end = Instant::now() + Duration::from_mins(1);
+    while !std::path::Path::new(file).exists() {
+        assert!(Instant::now() < end, "{file} did not come");
+        sleep(0.005);
+    }
+}
+
+fn answer(mut stream: std::net::TcpStream, status: &str) {
+    let mut request = [0; 4096];
+    let _ = stream.read(&mut request);
+    let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+}
+
+/// Answers every request with a status.
+fn serve(port: u16, status: &str) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap_or_else(|error| {
+        eprintln!("cannot bind {port}: {error}");
+        end(1)
+    });
+    let status = status.to_owned();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &status)));
+}
+
+/// `until:PORT:FILE`: 503 until the file is there, then 200.
+fn serve_until(fields: &[&str]) {
+    let listener = TcpListener::bind(("127.0.0.1", parse(fields[0]))).expect("the port is free");
+    let file = fields[1].to_owned();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            answer(stream, if std::path::Path::new(&file).exists() { "200" } else { "503" });
+        }
+    });
+}
