@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use tokio::time::Instant;
 
 use super::controls::Controls;
@@ -202,12 +202,15 @@ impl Next {
 
     /// Hands `payload` on; refused if one of the consumers refused it (for good, if one of them did so for good).
     pub async fn consume(&self, payload: Payload) -> Result<(), Refusal> {
-        let Some((last, others)) = self.consumers.split_last() else { return Ok(()) };
-        let mut refused: Option<Refusal> = None;
-        for consumer in others {
-            join(&mut refused, consumer.consume(payload.clone()).await);
+        if let [only] = self.consumers.as_ref() {
+            return only.consume(payload).await;
         }
-        join(&mut refused, last.consume(payload).await);
+        // Side by side: one that waits for its endpoint does not keep the payload from a file.
+        let results = join_all(self.consumers.iter().map(|consumer| consumer.consume(payload.clone()))).await;
+        let mut refused: Option<Refusal> = None;
+        for result in results {
+            join(&mut refused, result);
+        }
         refused.map_or(Ok(()), Err)
     }
 }

@@ -41,7 +41,7 @@ struct Expander<'a> {
 impl Expander<'_> {
     fn node(&self, node: Node, path: &str) -> Node {
         let line = node.line;
-        let mut node = match self.references(node) {
+        let mut node = match self.references(node, path) {
             Ok(node) => node,
             Err(problem) => {
                 self.findings.push(line, path, problem);
@@ -63,7 +63,7 @@ impl Expander<'_> {
 
     fn entry(&self, entry: Entry, path: &str) -> Entry {
         let Entry { key, line, node } = entry;
-        let key = match self.references(Node::new(line, Value::Text(key.clone()))) {
+        let key = match self.references(Node::new(line, Value::Text(key.clone())), path) {
             Ok(expanded) => expanded.as_text().map_or(key, str::to_owned),
             Err(problem) => {
                 self.findings.push(line, path, problem);
@@ -75,11 +75,11 @@ impl Expander<'_> {
     }
 
     /// Replaces references until there are none.
-    fn references(&self, mut node: Node) -> Result<Node, Problem> {
+    fn references(&self, mut node: Node, path: &str) -> Result<Node, Problem> {
         for _ in 0..MOST_ROUNDS {
             let Value::Text(text) = &node.value else { return Ok(node) };
             let Some(reference) = find(text) else { return Ok(node) };
-            let found = self.resolve(reference)?;
+            let found = self.resolve(reference, node.line, path)?;
             if reference == text {
                 node = self.whole(found, node.line);
                 continue;
@@ -109,7 +109,7 @@ impl Expander<'_> {
         Node { line, value, text: Some(text), referenced: true }
     }
 
-    fn resolve(&self, reference: &str) -> Result<Found, Problem> {
+    fn resolve(&self, reference: &str, line: u32, path: &str) -> Result<Found, Problem> {
         let inner = &reference[2..reference.len() - 1];
         if inner.contains('$') {
             return Err(Problem::new(format!("`{reference}` contains a `$`")).hint("write `$$` for a `$` in a value"));
@@ -139,7 +139,11 @@ impl Expander<'_> {
             None => Ok(match default {
                 Some("") => Found::EmptyText,
                 Some(default) => Found::Text(default.to_owned()),
-                None => Found::Text(String::new()),
+                None => {
+                    let problem = Problem::warning(format!("the variable `{name}` is not set: it counts as empty"));
+                    self.findings.push(line, path, problem);
+                    Found::Text(String::new())
+                }
             }),
         }
     }
@@ -197,6 +201,7 @@ fn put_at(node: &mut Node, line: u32) {
 mod tests {
     use super::*;
     use crate::collector::scalar::type_plain;
+    use crate::diag::Severity;
 
     fn expanded(text: &str) -> Result<Node, String> {
         let variable = |name: &str| {
@@ -221,7 +226,7 @@ mod tests {
         let findings = Findings::new("c.yaml");
         let sources = Sources { variable: &variable, parse: &parse };
         let node = expand(Node::new(7, Value::Text(text.into())), &sources, &findings);
-        match findings.problems.take().into_iter().next() {
+        match findings.problems.take().into_iter().find(|problem| problem.severity == Severity::Error) {
             Some(problem) => Err(format!("{} {}", problem.location, problem.message)),
             None => Ok(node),
         }

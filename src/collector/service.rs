@@ -122,7 +122,10 @@ fn telemetry(section: &mut Section<'_>) -> (Option<Level>, Vec<(String, String)>
             metrics.has(key);
         }
     });
-    section.has("traces");
+    if section.has("traces") {
+        let problem = Problem::warning("`traces` has no effect: this collector records no traces of its own");
+        section.problem("traces", problem);
+    }
     let resource = section.node("resource").and_then(|node| node.entries()).unwrap_or_default();
     let text = |entry: &super::node::Entry| Some((entry.key.clone(), entry.node.as_written()?.to_owned()));
     (level.flatten(), resource.iter().filter_map(text).collect())

@@ -7,6 +7,7 @@ mod export;
 mod process;
 mod sink;
 mod start;
+mod tls;
 
 use serde_json::{Value, json};
 

@@ -1,0 +1,83 @@
+//! The endpoint's certificate is checked, under the name that the configuration gives; our own is shown.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::json;
+
+use super::process::Collector;
+use super::{config, spans};
+
+struct Endpoint {
+    child: Child,
+    port: u16,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Endpoint {
+    /// `None` where there is no python3.
+    fn start() -> Option<Self> {
+        let started = Command::new("python3").arg(data().join("sink.py")).stdout(Stdio::piped()).spawn();
+        let Ok(mut child) = started else {
+            let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
+            assert!(!required.split(',').any(|name| name == "python3"), "python3 is required and not there");
+            eprintln!("skipped: there is no python3");
+            return None;
+        };
+        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let port = lines.next().expect("a line").expect("text").parse().expect("a port");
+        Some(Self { child, port, lines })
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn data() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/collector/tls")
+}
+
+fn to(port: u16, tls: &str) -> String {
+    let tls = tls.replace("DATA", &data().display().to_string());
+    let exporter = format!(
+        "  otlp_http:\n    endpoint: https://127.0.0.1:{port}\n    retry_on_failure: {{enabled: false}}\n    tls: {{{tls}}}\n"
+    );
+    config("  batch: {timeout: 10ms}", "batch", &exporter, "file, otlp_http")
+}
+
+const OWN: &str = "cert_file: DATA/cert.pem, key_file: DATA/key.pem";
+
+#[tokio::test]
+async fn a_certificate_for_another_name_needs_the_override() {
+    let Some(mut endpoint) = Endpoint::start() else { return };
+    let trusted = format!("ca_file: DATA/ca.pem, {OWN}");
+    let named = format!("{trusted}, server_name_override: sink.test");
+    let unchecked = format!("insecure_skip_verify: true, {OWN}");
+    for (tls, sent) in [(trusted, 0), (named, 1), (unchecked, 1)] {
+        let mut collector = Collector::start(&to(endpoint.port, &tls), &[]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        assert_eq!(collector.delivery()["traces"]["sent"], json!(sent), "{tls}: {}", collector.stderr());
+        if sent == 1 {
+            let line = endpoint.lines.next().expect("a line").expect("text");
+            assert_eq!(line, format!("/v1/traces 127.0.0.1:{}", endpoint.port));
+        } else {
+            assert!(collector.stderr().contains("certificate"), "{}", collector.stderr());
+        }
+    }
+}
+
+#[tokio::test]
+async fn missing_files_are_named() {
+    for (tls, name) in [("ca_file: /no/ca.pem", "/no/ca.pem"), ("cert_file: DATA/cert.pem, key_file: /no/k", "/no/k")] {
+        let mut collector = Collector::spawn(&to(1, tls), &[]);
+        assert_eq!(collector.ended().await, 1);
+        assert!(collector.stderr().contains(name), "{}", collector.stderr());
+    }
+}

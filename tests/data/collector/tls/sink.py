@@ -1,0 +1,30 @@
+"""An HTTPS endpoint that wants a client certificate; prints its port, then one line for each request."""
+import http.server
+import pathlib
+import ssl
+
+here = pathlib.Path(__file__).parent
+
+
+class Take(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        print(self.path, self.headers["Host"], flush=True)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(here / "cert.pem", here / "key.pem")
+context.load_verify_locations(here / "ca.pem")
+context.verify_mode = ssl.CERT_REQUIRED
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Take)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
