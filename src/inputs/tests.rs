@@ -12,12 +12,8 @@ use crate::diag::{Problem, Problems};
 fn world(directory: &Path, variables: &[(&str, &str)]) -> World {
     World {
         environment: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
-        user: "tester".into(),
-        uid: 1000,
-        working_directory: directory.to_owned(),
-        default_job_id: "test".into(),
         look_up_secrets: false,
-        time_limit: super::TIME_LIMIT,
+        ..World::isolated(directory)
     }
 }
 

@@ -22,6 +22,8 @@ pub struct World {
     pub default_job_id: String,
     /// Whether secrets and the like must be there (`run`, `plan`) or are not looked at (`check`).
     pub look_up_secrets: bool,
+    /// What runs gymrun's own subcommands: this program.
+    pub program: String,
     /// How long policy may take in all; a script that takes longer is ended.
     pub time_limit: Duration,
 }
@@ -40,6 +42,8 @@ impl World {
         let user = user
             .or_else(|| environment.get("USER").filter(|name| !name.is_empty()).cloned())
             .unwrap_or_else(|| uid.to_string());
+        let program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+        let program = program.unwrap_or_else(|| "gymrun".into());
         let time = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S");
         Ok(Self {
             default_job_id: format!("gym-job-{time}-{:06x}", fastrand::u32(..0x0100_0000)),
@@ -48,8 +52,24 @@ impl World {
             uid: uid.as_raw(),
             working_directory: std::env::current_dir()?,
             look_up_secrets: true,
+            program,
             time_limit: TIME_LIMIT,
         })
+    }
+
+    /// Nothing of the real machine: what tests of jobs and fragments begin with.
+    #[must_use]
+    pub fn isolated(working_directory: impl Into<PathBuf>) -> Self {
+        Self {
+            environment: BTreeMap::new(),
+            user: "tester".into(),
+            uid: 1000,
+            working_directory: working_directory.into(),
+            default_job_id: "test".into(),
+            look_up_secrets: true,
+            program: "gymrun".into(),
+            time_limit: TIME_LIMIT,
+        }
     }
 
     /// A variable of gymrun's own environment.
@@ -107,15 +127,7 @@ mod tests {
 
     #[test]
     fn paths_are_shown_short_and_found_again() {
-        let world = World {
-            environment: std::collections::BTreeMap::new(),
-            user: "tester".into(),
-            uid: 1000,
-            working_directory: "/home/tester/jobs".into(),
-            default_job_id: "test".into(),
-            look_up_secrets: false,
-            time_limit: super::TIME_LIMIT,
-        };
+        let world = World::isolated("/home/tester/jobs");
         assert_eq!(world.display(Path::new("./a/../job.lua")), "job.lua");
         assert_eq!(world.display(Path::new("/etc/gymrun/x.lua")), "/etc/gymrun/x.lua");
         assert_eq!(world.directory_of(&Location::new("sub/job.lua", 3)), Path::new("/home/tester/jobs/sub"));

@@ -3,16 +3,21 @@
 //! Nothing right of a [`Plan`] knows Lua; nothing left of it starts a process, binds a port or writes a file. A value in it
 //! is [`Text`] with [`Reference`]s for what only the launch knows (chosen ports, secrets, inherited variables).
 
+mod compile;
+mod draft;
 mod job;
 mod order;
 mod process;
+mod references;
 mod text;
 
+pub use compile::compile;
+pub use draft::Draft;
 pub use job::{
     CollectorPlan, MemoryPlan, MemoryScope, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source, TelemetryPlan,
 };
 pub use process::{
     COLLECTOR, DRIVER, Kind, LogMode, OnExit, PortChoice, Probe, ProbeKind, Readiness, Stdin, StopPolicy, StopSignal,
-    Unit, Variable, VariableValue,
+    Unit, Variable, VariableValue, is_secret_name,
 };
 pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};

@@ -96,12 +96,47 @@ impl Serialize for VariableValue {
 }
 
 /// One variable that gymrun sets for a process, and where it came from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
     /// What it becomes.
     pub value: VariableValue,
     /// The layer that set it, in words (`gymrun`, `telemetry`, `hook environment of corp-pyxis`, `job.lua:12`).
     pub source: String,
+    /// What is printed and stored instead of the value (`<HF_TOKEN>`): it is a secret, or its name says so.
+    pub masked: Option<String>,
+}
+
+impl Variable {
+    /// A variable of that name; one whose name has TOKEN, KEY, SECRET or PASSWORD in it is masked.
+    #[must_use]
+    pub fn new(name: &str, value: VariableValue, source: impl Into<String>) -> Self {
+        let secret = match &value {
+            VariableValue::Set(Value::Text(text)) => is_secret_name(name) && text.as_literal() != Some(""),
+            VariableValue::Set(Value::Encoded { .. }) => is_secret_name(name),
+            VariableValue::Unset | VariableValue::CollectorCopy { .. } => false,
+        };
+        Self { value, source: source.into(), masked: secret.then(|| format!("<{name}>")) }
+    }
+}
+
+/// Whether a variable of that name is taken for a secret whatever its value is.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["TOKEN", "KEY", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+}
+
+impl Serialize for Variable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct as _;
+        let mut out = serializer.serialize_struct("Variable", 2)?;
+        match &self.masked {
+            Some(mask) => out.serialize_field("value", mask)?,
+            None => out.serialize_field("value", &self.value)?,
+        }
+        out.serialize_field("source", &self.source)?;
+        out.end()
+    }
 }
 
 /// How one finds out that a process is ready.

@@ -295,7 +295,7 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
             .map(|(key, value)| {
                 let value =
                     value.as_str().map_or(VariableValue::Unset, |v| VariableValue::Set(PlanValue::Text(text(v, name))));
-                (key.clone(), Variable { value, source: "test".into() })
+                (key.clone(), Variable { value, source: "test".into(), masked: None })
             })
             .collect(),
         port,

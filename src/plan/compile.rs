@@ -1,0 +1,380 @@
+//! From a draft to a plan: every name is looked up, every conflict is found, units stand in start order.
+//!
+//! Pure. Each check is one function that adds what it finds; all of them run, so that an author sees every problem at once.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+
+use super::draft::Draft;
+use super::job::Plan;
+use super::process::{COLLECTOR, DRIVER, Kind, PortChoice, Unit, VariableValue};
+use super::text::{Reference, Text, Value};
+use crate::diag::{Location, Problem, Problems};
+
+/// The process at hand, in what people write.
+const SELF: &str = "self";
+
+/// The plan of a draft, or everything that is wrong with it.
+pub fn compile(draft: Draft) -> Result<Plan, Problems> {
+    let Draft { mut plan, paths, environment, file_names } = draft;
+    let names = Names::of(&plan, paths);
+    let mut problems = Problems::new();
+    check_names(&plan, &names, &mut problems);
+    check_dependencies(&plan, &names, &mut problems);
+    check_ports(&plan, &names, &mut problems);
+    check_file_names(&plan, &file_names, &mut problems);
+    resolve(&mut plan, &names, &mut problems);
+    check_secrets(&plan, &names, &mut problems);
+    if let Some(set) = &environment {
+        check_variables(&plan, &names, &|name| set.contains(name), &mut problems);
+    }
+    plan.units = start_order(std::mem::take(&mut plan.units));
+    problems.into_result(plan)
+}
+
+/// What references may name.
+struct Names {
+    /// Own port and further ports of each unit.
+    ports: IndexMap<String, (Option<PortChoice>, IndexMap<String, PortChoice>)>,
+    /// The path of keys of each unit.
+    paths: IndexMap<String, String>,
+}
+
+impl Names {
+    fn of(plan: &Plan, paths: IndexMap<String, String>) -> Self {
+        Self { ports: plan.units.iter().map(|u| (u.name.clone(), (u.port, u.ports.clone()))).collect(), paths }
+    }
+
+    fn path<'a>(&'a self, unit: &'a str) -> &'a str {
+        self.paths.get(unit).map_or(unit, String::as_str)
+    }
+
+    fn known(&self) -> impl Iterator<Item = &str> {
+        self.ports.keys().map(String::as_str)
+    }
+
+    /// The port that a reference means, or what is wrong with it.
+    fn port(&self, process: &str, key: Option<&str>) -> Result<PortChoice, Problem> {
+        let Some((own, further)) = self.ports.get(process) else {
+            return Err(self.unknown(process));
+        };
+        match key {
+            None => own.ok_or_else(|| {
+                Problem::new(format!("`{process}` has no port")).hint(format!("give {} a `port`", self.path(process)))
+            }),
+            Some(key) => further.get(key).copied().ok_or_else(|| {
+                Problem::new(format!("`{process}` has no port `{key}`"))
+                    .suggest(key, further.keys().map(String::as_str))
+            }),
+        }
+    }
+
+    fn unknown(&self, process: &str) -> Problem {
+        Problem::new(format!("there is no process `{process}`")).suggest(process, self.known())
+    }
+
+    /// The fixed port that a reference means, if it is fixed.
+    fn fixed(&self, reference: &Reference) -> Option<u16> {
+        let Reference::Port { process, key } = reference else { return None };
+        match self.port(process, key.as_deref()) {
+            Ok(PortChoice::Fixed(port)) => Some(port),
+            _ => None,
+        }
+    }
+}
+
+/// One name, one process.
+fn check_names(plan: &Plan, names: &Names, problems: &mut Problems) {
+    let mut seen: BTreeMap<&str, &Unit> = BTreeMap::new();
+    for unit in &plan.units {
+        if let Some(first) = seen.insert(&unit.name, unit) {
+            let message = format!("two processes are called `{}`; the other one is at {}", unit.name, first.location);
+            problems.push(Problem::new(message).at(names.path(&unit.name)).in_file(unit.location.clone()));
+        }
+        if unit.argv.is_empty() {
+            problems.push(
+                Problem::new("nothing to execute: the command is empty")
+                    .at(format!("{}.command", names.path(&unit.name)))
+                    .in_file(unit.location.clone()),
+            );
+        }
+    }
+}
+
+/// Dependencies exist, are services or servers, and have no circle.
+fn check_dependencies(plan: &Plan, names: &Names, problems: &mut Problems) {
+    let known: Vec<&str> =
+        plan.units.iter().filter(|u| matches!(u.kind, Kind::Service | Kind::Server)).map(|u| u.name.as_str()).collect();
+    for unit in &plan.units {
+        for (index, dependency) in unit.depends_on.iter().enumerate() {
+            if known.contains(&dependency.as_str()) && *dependency != unit.name {
+                continue;
+            }
+            let problem = if *dependency == unit.name {
+                Problem::new(format!("`{}` depends on itself", unit.name))
+            } else if dependency == COLLECTOR || dependency == DRIVER {
+                Problem::new(format!("nothing can depend on `{dependency}`"))
+            } else {
+                let others = known.iter().copied().filter(|name| *name != unit.name);
+                Problem::new(format!("depends on unknown `{dependency}`")).suggest(dependency, others)
+            };
+            let path = format!("{}.depends_on[{}]", names.path(&unit.name), index + 1);
+            problems.push(problem.at(path).in_file(unit.location.clone()));
+        }
+    }
+    for circle in circles(&plan.units) {
+        let unit = plan.unit(&circle[0]);
+        let mut shown = circle.clone();
+        shown.push(circle[0].clone());
+        problems.push(
+            Problem::new(format!("circular dependency: {}", shown.join(" -> ")))
+                .at(format!("{}.depends_on", names.path(&circle[0])))
+                .in_file(unit.map(|u| u.location.clone()).unwrap_or_default()),
+        );
+    }
+}
+
+/// Each circle of dependencies once, beginning with its first unit in the author's order.
+fn circles(units: &[Unit]) -> Vec<Vec<String>> {
+    let by_name: BTreeMap<&str, &Unit> = units.iter().map(|u| (u.name.as_str(), u)).collect();
+    let mut done: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for unit in units {
+        let mut open: Vec<(&Unit, usize)> = vec![(unit, 0)];
+        while let Some((current, next)) = open.pop() {
+            if done.contains(&current.name.as_str()) {
+                continue;
+            }
+            let Some(dependency) = current.depends_on.get(next) else {
+                done.push(&current.name);
+                continue;
+            };
+            open.push((current, next + 1));
+            if *dependency == current.name {
+                continue;
+            }
+            if let Some(at) = open.iter().position(|(u, _)| u.name == *dependency) {
+                found.push(open[at..].iter().map(|(u, _)| u.name.clone()).collect());
+            } else if let Some(below) = by_name.get(dependency.as_str()) {
+                open.push((below, 0));
+            }
+        }
+    }
+    found
+}
+
+/// No two listeners have one fixed port.
+fn check_ports(plan: &Plan, names: &Names, problems: &mut Problems) {
+    let mut holders: BTreeMap<u16, (String, Location)> = BTreeMap::new();
+    for unit in &plan.units {
+        let own = unit.port.map(|port| ("port".to_owned(), port));
+        let further = unit.ports.iter().map(|(key, port)| (format!("ports.{key}"), *port));
+        for (key, port) in own.into_iter().chain(further) {
+            let PortChoice::Fixed(number) = port else { continue };
+            let path = format!("{}.{key}", names.path(&unit.name));
+            if let Some((other, place)) = holders.get(&number) {
+                let place = if place.is_unknown() { String::new() } else { format!(" ({place})") };
+                problems.push(
+                    Problem::new(format!("port {number} is also asked for by `{other}`{place}"))
+                        .at(path)
+                        .in_file(unit.location.clone())
+                        .hint("give one of them another port, or `auto`"),
+                );
+            } else {
+                holders.insert(number, (path, unit.location.clone()));
+            }
+        }
+    }
+}
+
+/// `gym.file(F)` names an entry of `files`.
+fn check_file_names(plan: &Plan, file_names: &[(String, Location)], problems: &mut Problems) {
+    let known: Vec<&str> = plan.files.iter().filter_map(|file| file.path.strip_prefix("files/")).collect();
+    for (name, location) in file_names {
+        if !known.contains(&name.as_str()) {
+            problems.push(
+                Problem::new(format!("there is no entry `{name}` in `files`"))
+                    .in_file(location.clone())
+                    .suggest(name, known.iter().copied()),
+            );
+        }
+    }
+}
+
+/// Looks every reference up; `self` becomes the process it stands in, a fixed port its number.
+fn resolve(plan: &mut Plan, names: &Names, problems: &mut Problems) {
+    for unit in &mut plan.units {
+        let own = unit.name.clone();
+        let place = unit.location.clone();
+        unit.change_documents(|tree| {
+            tree.change_texts(&mut |text| *text = text.map_references(|r| with_self(r, Some(&own))));
+            tree.fix_numbers(&|reference| names.fixed(reference));
+        });
+        unit.change_texts(|key, text| {
+            let path = format!("{}.{key}", names.path(&own));
+            settle(text, Some(&own), names, &path, &place, problems);
+        });
+    }
+    let place = Location::default();
+    for (name, value) in &mut plan.attributes {
+        value.change_texts(&mut |text| settle(text, None, names, &format!("attributes.{name}"), &place, problems));
+    }
+    for target in &mut plan.scrape {
+        let path = format!("scrape.{}", target.job_name);
+        target.targets.iter_mut().for_each(|text| settle(text, None, names, &path, &place, problems));
+        target.labels.values_mut().for_each(|text| settle(text, None, names, &path, &place, problems));
+    }
+    for file in &mut plan.files {
+        let (path, place) = (file.path.replacen("files/", "files.", 1), file.location.clone());
+        if let Value::Encoded { value, .. } = &mut file.contents {
+            value.fix_numbers(&|reference| names.fixed(reference));
+        }
+        file.contents.change_texts(&mut |text| settle(text, None, names, &path, &place, problems));
+    }
+    if let Some(collector) = &mut plan.collector {
+        collector.config.fix_numbers(&|reference| names.fixed(reference));
+        collector.config.change_texts(&mut |text| settle(text, None, names, "collector", &place, problems));
+        if let Some(text) = &mut collector.own_metrics {
+            settle(text, None, names, "collector", &place, problems);
+        }
+    }
+    if let Some(text) = &mut plan.telemetry.endpoint {
+        settle(text, None, names, "telemetry", &place, problems);
+    }
+}
+
+fn with_self(reference: &Reference, own: Option<&str>) -> Reference {
+    let mut reference = reference.clone();
+    if let (Reference::Port { process, .. } | Reference::Host { process } | Reference::Url { process }, Some(own)) =
+        (&mut reference, own)
+        && process == SELF
+    {
+        own.clone_into(process);
+    }
+    reference
+}
+
+/// Settles one text. `own` is the process it belongs to, if any.
+fn settle(text: &mut Text, own: Option<&str>, names: &Names, path: &str, place: &Location, problems: &mut Problems) {
+    let mut out = Text::default();
+    for segment in text.segments() {
+        let reference = match segment {
+            super::text::Segment::Literal(literal) => {
+                out.push_literal(literal);
+                continue;
+            }
+            super::text::Segment::Reference(reference) => with_self(reference, own),
+        };
+        let found = match (&reference, reference.process()) {
+            (_, Some(SELF)) => Err(Problem::new("`self` has a meaning inside of a process only")
+                .hint("name the process whose port, host or URL is meant")),
+            (Reference::Port { process, key }, _) => names.port(process, key.as_deref()).map(drop),
+            (Reference::Url { process }, _) => names.port(process, None).map(drop),
+            (Reference::Host { process }, _) if !names.ports.contains_key(process) => Err(names.unknown(process)),
+            _ => Ok(()),
+        };
+        if let Err(problem) = found {
+            problems.push(problem.at(path).in_file(place.clone()));
+        }
+        match names.fixed(&reference) {
+            Some(port) => out.push_literal(&port.to_string()),
+            None => out.push_reference(reference),
+        }
+    }
+    *text = out;
+}
+
+/// Secrets stand nowhere where they would be seen: argv, files, attributes, labels.
+fn check_secrets(plan: &Plan, names: &Names, problems: &mut Problems) {
+    let mut refuse = |text: &Text, path: &str, place: &Location| {
+        for reference in text.references() {
+            if let Reference::Secret { name, .. } = reference {
+                problems.push(
+                    Problem::new(format!("the secret `{name}` cannot stand here: it would be seen"))
+                        .at(path)
+                        .in_file(place.clone())
+                        .hint("give it in `env`, and let the program read the variable"),
+                );
+            }
+        }
+    };
+    for unit in &plan.units {
+        for text in &unit.argv {
+            refuse(text, &format!("{}.command", names.path(&unit.name)), &unit.location);
+        }
+    }
+    for (name, value) in &plan.attributes {
+        value.visit_texts(&mut |text| refuse(text, &format!("attributes.{name}"), &Location::default()));
+    }
+    for target in &plan.scrape {
+        let path = format!("scrape.{}.labels", target.job_name);
+        target.labels.values().chain(&target.targets).for_each(|text| refuse(text, &path, &Location::default()));
+    }
+    for file in &plan.files {
+        let path = file.path.replacen("files/", "files.", 1);
+        file.contents.visit_texts(&mut |text| refuse(text, &path, &file.location));
+    }
+}
+
+/// Secrets and runtime values without a default are there.
+fn check_variables(plan: &Plan, names: &Names, is_set: &impl Fn(&str) -> bool, problems: &mut Problems) {
+    let mut look = |text: &Text, path: &str, place: &Location| {
+        for reference in text.references() {
+            let (Reference::Secret { name, default: None } | Reference::Inherited { name, default: None }) = reference
+            else {
+                continue;
+            };
+            if !is_set(name) {
+                problems.push(
+                    Problem::new(format!("the environment variable `{name}` is not set"))
+                        .at(path)
+                        .in_file(place.clone())
+                        .hint(format!("export {name} before gymrun starts, or give a default")),
+                );
+            }
+        }
+    };
+    for unit in &plan.units {
+        let mut unit = unit.clone();
+        let (path, place) = (names.path(&unit.name).to_owned(), unit.location.clone());
+        unit.change_texts(|key, text| look(text, &format!("{path}.{key}"), &place));
+    }
+    for (name, value) in &plan.attributes {
+        value.visit_texts(&mut |text| look(text, &format!("attributes.{name}"), &Location::default()));
+    }
+    for file in &plan.files {
+        let path = file.path.replacen("files/", "files.", 1);
+        file.contents.visit_texts(&mut |text| look(text, &path, &file.location));
+    }
+    for unit in &plan.units {
+        for (key, variable) in &unit.env {
+            let VariableValue::CollectorCopy { variable: name, default: None } = &variable.value else { continue };
+            if !is_set(name) {
+                problems.push(
+                    Problem::new(format!("the environment variable `{name}` is not set"))
+                        .at(format!("collector.env.{key}"))
+                        .hint(format!("export {name} before gymrun starts")),
+                );
+            }
+        }
+    }
+}
+
+/// The collector, then each unit after those it depends on (else in the author's order), the driver last.
+fn start_order(mut units: Vec<Unit>) -> Vec<Unit> {
+    let mut ordered: Vec<Unit> = Vec::with_capacity(units.len());
+    units.sort_by_key(|unit| match unit.kind {
+        Kind::Collector => 0,
+        Kind::Service | Kind::Server => 1,
+        Kind::Driver => 2,
+    });
+    while !units.is_empty() {
+        let ready = units
+            .iter()
+            .position(|unit| unit.depends_on.iter().all(|name| ordered.iter().any(|done| done.name == *name)));
+        // In a circle nothing is ready; that has been said, and the order does not matter.
+        ordered.push(units.remove(ready.unwrap_or(0)));
+    }
+    ordered
+}

@@ -1,0 +1,71 @@
+//! Changing every text of a plan in place.
+
+use super::process::{ProbeKind, Readiness, Unit, VariableValue};
+use super::text::{Reference, Segment, Text, Tree, Value};
+
+impl Value {
+    /// Calls `change` with every text in it.
+    pub fn change_texts(&mut self, change: &mut impl FnMut(&mut Text)) {
+        match self {
+            Self::Text(text) => change(text),
+            Self::Encoded { value, .. } => value.change_texts(change),
+        }
+    }
+}
+
+impl Tree {
+    /// Calls `change` with every text in it, depth first.
+    pub fn change_texts(&mut self, change: &mut impl FnMut(&mut Text)) {
+        match self {
+            Self::Text(text) => change(text),
+            Self::List(list) => list.iter_mut().for_each(|t| t.change_texts(change)),
+            Self::Map(map) => map.values_mut().for_each(|t| t.change_texts(change)),
+            _ => {}
+        }
+    }
+
+    /// Each text that is one reference alone and for which `number` has a number becomes that number.
+    pub fn fix_numbers(&mut self, number: &impl Fn(&Reference) -> Option<u16>) {
+        match self {
+            Self::Text(text) => {
+                if let [Segment::Reference(reference)] = text.segments()
+                    && let Some(number) = number(reference)
+                {
+                    *self = Self::Int(i64::from(number));
+                }
+            }
+            Self::List(list) => list.iter_mut().for_each(|t| t.fix_numbers(number)),
+            Self::Map(map) => map.values_mut().for_each(|t| t.fix_numbers(number)),
+            _ => {}
+        }
+    }
+}
+
+impl Unit {
+    /// Calls `change` with every text of the unit and the key it stands under.
+    pub fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
+        self.argv.iter_mut().for_each(|text| change("command", text));
+        for (name, variable) in &mut self.env {
+            if let VariableValue::Set(value) = &mut variable.value {
+                let key = format!("env.{name}");
+                value.change_texts(&mut |text| change(&key, text));
+            }
+        }
+        if let Readiness::Probe(probe) = &mut self.readiness {
+            if let ProbeKind::Exec { command } = &mut probe.kind {
+                command.iter_mut().for_each(|text| change("health_check.command", text));
+            }
+            probe.host.iter_mut().for_each(|text| change("health_check.host", text));
+            probe.port.iter_mut().for_each(|text| change("health_check.port", text));
+        }
+    }
+
+    /// Calls `change` with every document of the unit.
+    pub fn change_documents(&mut self, mut change: impl FnMut(&mut Tree)) {
+        for variable in self.env.values_mut() {
+            if let VariableValue::Set(Value::Encoded { value, .. }) = &mut variable.value {
+                change(value);
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Lua values as nodes, and back.
+
+use indexmap::IndexMap;
+use mlua::{Lua, Table, Value};
+
+use super::failure::{Raised, raise};
+use super::host::{host, note_problem, prelude};
+use super::late::{Late, Peer, Unset, late};
+use crate::diag::{Location, Problem};
+use crate::inputs::{Node, NodeValue};
+use crate::plan::{Text, Tree};
+
+/// Deeper is a mistake, never a job.
+const MAXIMUM_DEPTH: usize = 64;
+/// More values than any job has: sharing one table many times over must not fill the memory.
+const MAXIMUM_VALUES: usize = 200_000;
+
+/// What a conversion is about.
+struct Conversion<'a> {
+    lua: &'a Lua,
+    /// Functions below this depth are hooks of a fragment; elsewhere they are no values.
+    hooks: bool,
+    open: Vec<*const std::ffi::c_void>,
+}
+
+/// A Lua value as a node. `location` is of the nearest enclosing constructor call known so far; what cannot be a value is
+/// noted among the host's problems with its path, and left out.
+pub fn to_node(lua: &Lua, value: &Value, location: &Location, path: &str, hooks: bool) -> mlua::Result<Option<Node>> {
+    Conversion { lua, hooks, open: Vec::new() }.node(value, location, path, 0)
+}
+
+/// What [`values.inspect`] of the prelude says of a table.
+struct Inspected {
+    data: Table,
+    list: bool,
+    location: Option<Location>,
+    foreign_metatable: bool,
+}
+
+fn inspect(lua: &Lua, table: &Table) -> mlua::Result<Inspected> {
+    type Answer = (Table, bool, Option<String>, Option<String>, Option<u32>, bool);
+    let (data, list, _, file, line, foreign_metatable): Answer = prelude(lua, "inspect")?.call(table)?;
+    Ok(Inspected { data, list, location: file.map(|file| Location { file, line }), foreign_metatable })
+}
+
+/// The kind of a finished value (`job`, `site`, `server`, ...), if it is one.
+pub fn kind_of(lua: &Lua, value: &Value) -> mlua::Result<Option<String>> {
+    let Value::Table(table) = value else { return Ok(None) };
+    let (_, _, kind): (Value, Value, Option<String>) = prelude(lua, "inspect")?.call(table)?;
+    Ok(kind)
+}
+
+impl Conversion<'_> {
+    fn node(&mut self, value: &Value, location: &Location, path: &str, depth: usize) -> mlua::Result<Option<Node>> {
+        let count = {
+            let host = host(self.lua)?;
+            host.converted.set(host.converted.get() + 1);
+            host.converted.get()
+        };
+        if count > MAXIMUM_VALUES {
+            return Err(raise(self.lua, format!("the job has more than {MAXIMUM_VALUES} values")));
+        }
+        let value = match value {
+            Value::Boolean(value) => NodeValue::Bool(*value),
+            Value::Integer(value) => NodeValue::Int(*value),
+            Value::Number(value) if value.is_finite() => NodeValue::Float(*value),
+            Value::Number(_) => return Ok(self.refuse("is not a finite number", location, path)),
+            Value::String(string) => match string.to_str() {
+                Ok(text) if text.contains('\0') => return Ok(self.refuse("holds a NUL byte", location, path)),
+                Ok(text) => NodeValue::Text(Text::literal(&*text)),
+                Err(_) => return Ok(self.refuse("is not UTF-8", location, path)),
+            },
+            Value::UserData(userdata) => {
+                if let Ok(late) = userdata.borrow::<Late>() {
+                    match late.clone() {
+                        Late::Text(text) => NodeValue::Text(text),
+                        Late::Encoded { encoding, value } => NodeValue::Encoded { encoding, value },
+                    }
+                } else if let Ok(peer) = userdata.borrow::<Peer>() {
+                    NodeValue::Peer(peer.0.clone())
+                } else if userdata.is::<Unset>() {
+                    NodeValue::Unset
+                } else {
+                    return Ok(self.refuse("is an object of Lua, not a value", location, path));
+                }
+            }
+            Value::Function(function) if self.hooks && depth == 1 => {
+                let host = host(self.lua)?;
+                let mut functions = host.functions.borrow_mut();
+                functions.push(function.clone());
+                NodeValue::Function(functions.len() - 1)
+            }
+            Value::Function(_) => return Ok(self.refuse("is a function, not a value", location, path)),
+            Value::Table(table) => return self.table(table, location, path, depth),
+            other => {
+                let what = format!("is a {} of Lua, not a value", other.type_name());
+                return Ok(self.refuse(&what, location, path));
+            }
+        };
+        Ok(Some(Node { value, location: location.clone() }))
+    }
+
+    fn table(&mut self, table: &Table, location: &Location, path: &str, depth: usize) -> mlua::Result<Option<Node>> {
+        let Inspected { data, list, location: own, foreign_metatable } = inspect(self.lua, table)?;
+        let location = own.unwrap_or_else(|| location.clone());
+        if foreign_metatable {
+            return Ok(self.refuse("is a table with a metatable; give a plain table", &location, path));
+        }
+        let pointer = data.to_pointer();
+        if self.open.contains(&pointer) {
+            return Ok(self.refuse("is a table that contains itself", &location, path));
+        }
+        if depth > MAXIMUM_DEPTH {
+            return Ok(self.refuse(&format!("is nested deeper than {MAXIMUM_DEPTH} tables"), &location, path));
+        }
+        self.open.push(pointer);
+        let (mut items, mut entries) = (Vec::new(), Vec::new());
+        for pair in data.pairs::<Value, Value>() {
+            match pair? {
+                (Value::Integer(index), item) => items.push((index, item)),
+                (Value::String(key), item) => match key.to_str() {
+                    Ok(key) => entries.push((key.to_owned(), item)),
+                    Err(_) => {
+                        self.refuse("has a key that is not UTF-8", &location, path);
+                    }
+                },
+                (key, _) => {
+                    let what = format!("has a {} as a key; keys are text", key.type_name());
+                    self.refuse(&what, &location, path);
+                }
+            }
+        }
+        let node = if list || !items.is_empty() {
+            for (key, _) in &entries {
+                let what = format!("is a list and has a named key `{key}`");
+                self.refuse(&what, &location, path);
+            }
+            NodeValue::List(self.list(items, &location, path, depth)?)
+        } else {
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            let mut map = IndexMap::new();
+            for (key, item) in entries {
+                let below = join(path, &key);
+                if let Some(node) = self.node(&item, &location, &below, depth + 1)? {
+                    map.insert(key, node);
+                }
+            }
+            NodeValue::Map(map)
+        };
+        self.open.pop();
+        Ok(Some(Node { value: node, location }))
+    }
+
+    fn list(
+        &mut self,
+        mut items: Vec<(i64, Value)>,
+        location: &Location,
+        path: &str,
+        depth: usize,
+    ) -> mlua::Result<Vec<Node>> {
+        items.sort_by_key(|(index, _)| *index);
+        let mut list = Vec::new();
+        for (expected, (index, item)) in (1..).zip(items) {
+            if index < 1 {
+                self.refuse(&format!("has an item at index {index}; lists begin at 1"), location, path);
+                break;
+            }
+            if index != expected {
+                let name = path.rsplit('.').next().unwrap_or(path);
+                let problem = Problem::new(format!("`{name}` has a hole at index {expected}"))
+                    .at(path)
+                    .hint("a nil ends the list early: leave the item out, or build the list with gym.args");
+                note_problem(self.lua, problem.in_file(location.clone()));
+                break;
+            }
+            if let Some(node) = self.node(&item, location, &format!("{path}[{index}]"), depth + 1)? {
+                list.push(node);
+            }
+        }
+        Ok(list)
+    }
+
+    fn refuse(&self, what: &str, location: &Location, path: &str) -> Option<Node> {
+        let problem = if path.is_empty() { Problem::new(format!("the result {what}")) } else { Problem::new(what) };
+        note_problem(self.lua, problem.at(path).in_file(location.clone()));
+        None
+    }
+}
+
+/// `path` with one more key; a key with a dot stands in quotes.
+pub fn join(path: &str, key: &str) -> String {
+    let key = if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}
+
+/// A node as Lua gets it.
+pub fn to_lua(lua: &Lua, node: &Node) -> mlua::Result<Value> {
+    Ok(match &node.value {
+        NodeValue::Null => Value::Nil,
+        NodeValue::Unset => Value::UserData(lua.create_userdata(Unset)?),
+        NodeValue::Bool(value) => Value::Boolean(*value),
+        NodeValue::Int(value) => Value::Integer(*value),
+        NodeValue::Float(value) => Value::Number(*value),
+        NodeValue::Plain(text) => Value::String(lua.create_string(text)?),
+        NodeValue::Text(text) => late(lua, text.clone())?,
+        NodeValue::Encoded { encoding, value } => {
+            Value::UserData(lua.create_userdata(Late::Encoded { encoding: *encoding, value: value.clone() })?)
+        }
+        NodeValue::Peer(name) => Value::UserData(lua.create_userdata(Peer(name.clone()))?),
+        NodeValue::Function(index) => match host(lua)?.functions.borrow().get(*index) {
+            Some(function) => Value::Function(function.clone()),
+            None => Value::Nil,
+        },
+        NodeValue::List(list) => {
+            let table = lua.create_table()?;
+            for item in list {
+                table.raw_push(to_lua(lua, item)?)?;
+            }
+            prelude(lua, "list")?.call(table)?
+        }
+        NodeValue::Map(map) => {
+            let table = lua.create_table()?;
+            for (key, item) in map {
+                table.raw_set(key.as_str(), to_lua(lua, item)?)?;
+            }
+            Value::Table(table)
+        }
+    })
+}
+
+/// A node as a document. Documents have no place for a removal mark, a function or a document within text.
+pub fn to_tree(node: &Node) -> Result<Tree, Problem> {
+    Ok(match &node.value {
+        NodeValue::Null => Tree::Null,
+        NodeValue::Bool(value) => Tree::Bool(*value),
+        NodeValue::Int(value) => Tree::Int(*value),
+        NodeValue::Float(value) => Tree::Float(*value),
+        NodeValue::Plain(text) => Tree::Text(Text::literal(text)),
+        NodeValue::Text(text) => Tree::Text(text.clone()),
+        NodeValue::List(list) => Tree::List(list.iter().map(to_tree).collect::<Result<_, _>>()?),
+        NodeValue::Map(map) => {
+            Tree::Map(map.iter().map(|(k, v)| Ok((k.clone(), to_tree(v)?))).collect::<Result<_, Problem>>()?)
+        }
+        NodeValue::Unset => return Err(Problem::new("gym.unset has no meaning in a document")),
+        NodeValue::Encoded { .. } => {
+            return Err(Problem::new("a document with late values cannot be part of another document"));
+        }
+        NodeValue::Peer(_) => return Err(Problem::new("gym.peer has a meaning in the `config` of a server only")),
+        NodeValue::Function(_) => return Err(Problem::new("a function is no value")),
+    })
+}
+
+/// A document as Lua gets it: a deep copy that may be changed.
+pub fn tree_to_lua(lua: &Lua, tree: &Tree) -> mlua::Result<Value> {
+    Ok(match tree {
+        Tree::Null => Value::Nil,
+        Tree::Bool(value) => Value::Boolean(*value),
+        Tree::Int(value) => Value::Integer(*value),
+        Tree::Float(value) => Value::Number(*value),
+        Tree::Text(text) => late(lua, text.clone())?,
+        Tree::List(list) => {
+            let table = lua.create_table()?;
+            for item in list {
+                table.raw_push(tree_to_lua(lua, item)?)?;
+            }
+            prelude(lua, "list")?.call(table)?
+        }
+        Tree::Map(map) => {
+            let table = lua.create_table()?;
+            for (key, item) in map {
+                table.raw_set(key.as_str(), tree_to_lua(lua, item)?)?;
+            }
+            Value::Table(table)
+        }
+    })
+}
+
+/// The document of a Lua value, for `gym.json` and the like: every problem of it is raised at once.
+pub fn tree_of(lua: &Lua, value: &Value) -> mlua::Result<Tree> {
+    let before = host(lua)?.problems.borrow().iter().count();
+    let node = to_node(lua, value, &super::host::author_line(lua), "", false)?;
+    let problem = host(lua)?.problems.borrow().iter().nth(before).cloned();
+    if let Some(problem) = problem {
+        return Err(mlua::Error::external(Raised(problem)));
+    }
+    match node.as_ref().map(to_tree) {
+        Some(Ok(tree)) => Ok(tree),
+        Some(Err(problem)) => Err(raise(lua, problem.message)),
+        None => Err(raise(lua, "expected a value, got nil")),
+    }
+}

@@ -1,0 +1,167 @@
+//! The whole way from a job file to a plan.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mlua::Lua;
+
+use super::assemble::{Frame, assemble};
+use super::convert::{kind_of, to_node};
+use super::failure::problem_of;
+use super::host::{LogSink, host};
+use super::spec::Spec;
+use super::{library, sandbox, schema, vm};
+use crate::diag::{Location, Problem, Problems};
+use crate::inputs::{self, Node, SourceFile, World};
+use crate::plan::{Plan, compile};
+
+/// What is asked of a job: the file, and what the command line lays over it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The job file as given.
+    pub job_file: PathBuf,
+    /// `--site`; replaces the job's own unless empty.
+    pub site: Vec<String>,
+    /// `--set`, in order.
+    pub set: Vec<String>,
+    /// `--output-path`.
+    pub output_path: Option<String>,
+    /// `--job-id`.
+    pub job_id: Option<String>,
+    /// Arguments after `--`: appended to the driver's.
+    pub driver_arguments: Vec<String>,
+    /// What may be known of the machine.
+    pub world: World,
+    /// Where `gym.log` and `print` go.
+    pub log: LogSink,
+}
+
+impl Request {
+    /// A job file and nothing more.
+    #[must_use]
+    pub fn new(job_file: impl Into<PathBuf>, world: World) -> Self {
+        Self {
+            job_file: job_file.into(),
+            site: Vec::new(),
+            set: Vec::new(),
+            output_path: None,
+            job_id: None,
+            driver_arguments: Vec::new(),
+            world,
+            log: LogSink::silent(),
+        }
+    }
+}
+
+/// Reads a job and everything it needs, and makes the plan. What the author should know though the job runs is in
+/// [`Plan::warnings`].
+///
+/// # Errors
+/// Everything that is wrong with the job, as far as it can be said at once.
+pub fn load(request: Request) -> Result<Plan, Problems> {
+    let job_id = request.job_id.clone().unwrap_or_else(|| request.world.default_job_id.clone());
+    check_job_id(&job_id)?;
+    let world = Arc::new(request.world.clone());
+    let log = request.log.clone();
+    let id = job_id.clone();
+    vm::run(&world, &job_id, log, move |lua| read(lua, &request, &id))
+}
+
+/// A job id is the name of a directory.
+fn check_job_id(job_id: &str) -> Result<(), Problem> {
+    let good = job_id.len() <= 128
+        && job_id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && job_id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if good {
+        return Ok(());
+    }
+    Err(Problem::new(format!("`{job_id}` is no job id"))
+        .at("--job-id")
+        .hint("letters, digits, `.`, `_` and `-`, at most 128, a letter or digit first"))
+}
+
+fn read(lua: &Lua, request: &Request, job_id: &str) -> Result<Plan, Problems> {
+    let world = &request.world;
+    let built_in = library::fragments();
+    let layers = inputs::Request {
+        world,
+        job_id,
+        site: &request.site,
+        set: &request.set,
+        output_path: request.output_path.as_deref(),
+        built_in: &built_in,
+    };
+    let job_display = world.display(&request.job_file);
+    let mut read_lua = |file: &SourceFile| read_lua(lua, file, file.display == job_display);
+    let layers = layers.collect(&request.job_file, &mut read_lua)?;
+    let job_file = layers.job_file.clone();
+    let mut checked = schema::check(layers, job_id, world);
+    let wrong = checked.problems.any_error();
+    if wrong {
+        // What is wrong stands as its default; fragments would be asked about a job that nobody wrote.
+        checked.spec.fragments.iter_mut().for_each(|fragment| fragment.hooks.clear());
+    }
+    let frame = frame(request, &checked.spec, job_id, job_file);
+    let compiled = assemble(lua, &checked.spec, &frame, warnings(&checked.problems)).and_then(compile);
+    if !wrong {
+        return compiled;
+    }
+    let mut problems = checked.problems;
+    for problem in compiled.err().into_iter().flatten() {
+        if !problems.iter().any(|said| said.path == problem.path && said.location == problem.location) {
+            problems.push(problem);
+        }
+    }
+    Err(problems)
+}
+
+fn frame(request: &Request, spec: &Spec, job_id: &str, job_file: String) -> Frame {
+    let world = &request.world;
+    let file = world.absolute(&request.job_file);
+    let folder = file.parent().unwrap_or(&world.working_directory);
+    Frame {
+        job_id: job_id.to_owned(),
+        job_dir: format!("{}/{job_id}/{}", spec.output_path.trim_end_matches('/'), spec.name),
+        job_file,
+        folder: folder.display().to_string(),
+        driver_arguments: request.driver_arguments.clone(),
+        program: world.program.clone(),
+    }
+}
+
+/// The warnings alone: they go on with the plan.
+fn warnings(problems: &Problems) -> Problems {
+    let mut warnings = Problems::new();
+    for problem in problems.iter().filter(|problem| problem.severity == crate::diag::Severity::Warning) {
+        warnings.push(problem.clone());
+    }
+    warnings
+}
+
+/// Runs a job or fragment in Lua, and reads what it returns.
+fn read_lua(lua: &Lua, file: &SourceFile, is_job: bool) -> Result<Node, Problems> {
+    let (wanted, what) = if is_job { ("job", "job") } else { ("site", "site fragment") };
+    let place = Location::file(file.display.clone());
+    let wrong = |message: String| {
+        Problem::new(message).in_file(place.clone()).hint(format!("end the file with `return gym.{wanted} {{ ... }}`"))
+    };
+    let found = |error: mlua::Error| problem_of(lua, &error);
+    let value = sandbox::run_author(lua, file).map_err(found)?;
+    match &value {
+        mlua::Value::Table(_) => {}
+        mlua::Value::Nil => return Err(wrong(format!("the {what} returns nothing")).into()),
+        other => return Err(wrong(format!("the {what} returns a {}, not a table", other.type_name())).into()),
+    }
+    match kind_of(lua, &value).map_err(found)? {
+        Some(kind) if kind != wanted => {
+            return Err(wrong(format!("the {what} returns gym.{kind}, not gym.{wanted}")).into());
+        }
+        _ => {}
+    }
+    let node = to_node(lua, &value, &place, "", !is_job).map_err(found)?;
+    let problems = host(lua).map_err(found)?.problems.replace(Problems::new());
+    match node {
+        Some(node) => problems.into_result(node),
+        None => Err(problems),
+    }
+}

@@ -1,0 +1,85 @@
+//! The Lua VM: a thread of its own, bounded time and memory.
+//!
+//! Three things bound a script whatever it does. A hook that every coroutine inherits looks at the clock on each line and
+//! raises an error once the time is over; `pcall` and its kin raise it again (see [`super::sandbox`]), so it cannot be
+//! swallowed. The allocator refuses to pass the memory limit. And the caller waits with a deadline of its own: if the
+//! script is inside C then, where no hook is reached, the caller says which line ran last and leaves the thread behind;
+//! the process is about to end with exit code 2.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use mlua::{HookTriggers, Lua, LuaOptions, StdLib, VmState};
+
+use super::failure::{LimitReached, problem_of};
+use super::host::{Host, LogSink};
+use super::sandbox;
+use super::watch::Watch;
+use crate::diag::{Problem, Problems};
+use crate::inputs::World;
+
+/// How much memory a script may use.
+pub const MEMORY_LIMIT: usize = 256 * 1024 * 1024;
+/// The stack of the thread: enough for the 200 nested C calls that Lua allows itself.
+const STACK: usize = 16 * 1024 * 1024;
+/// How long the hook has to notice the deadline before the caller gives up on it.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Runs `body` with a fresh VM on a thread of its own.
+///
+/// A result that comes after the limit was met does not count: the script had swallowed the error.
+pub fn run<T: Send + 'static>(
+    world: &Arc<World>,
+    job_id: &str,
+    log: LogSink,
+    body: impl FnOnce(&Lua) -> Result<T, Problems> + Send + 'static,
+) -> Result<T, Problems> {
+    let watch = Arc::new(Watch::start(world.time_limit));
+    let (sender, receiver) = sync_channel(1);
+    let (world_inside, watch_inside, job_id) = (Arc::clone(world), Arc::clone(&watch), job_id.to_owned());
+    let spawned = thread::Builder::new().name("policy".into()).stack_size(STACK).spawn(move || {
+        let result = new_vm(Host::new(world_inside, watch_inside, job_id, log)).and_then(|lua| {
+            let result = body(&lua);
+            // Closing the VM would only run finalisers and free what the end of the process frees anyway.
+            std::mem::forget(lua);
+            result
+        });
+        let _ = sender.send(result);
+    });
+    if let Err(error) = spawned {
+        return Err(Problem::new(format!("cannot start the thread that reads the job: {error}")).into());
+    }
+    match receiver.recv_timeout(world.time_limit + PATIENCE) {
+        _ if watch.expired() => Err(watch.problem().into()),
+        Ok(result) => result,
+        Err(RecvTimeoutError::Timeout) => Err(watch.problem().into()),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(Problem::new("reading the job ended without a result; this is a bug of gymrun")
+                .in_file(watch.last_line())
+                .into())
+        }
+    }
+}
+
+/// A VM with the limits and the sandbox in place.
+fn new_vm(host: Host) -> Result<Lua, Problems> {
+    let watch = Arc::clone(&host.watch);
+    let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS;
+    let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(false)).map_err(|e| bug(&e))?;
+    lua.set_memory_limit(MEMORY_LIMIT).map_err(|e| bug(&e))?;
+    lua.set_app_data(host);
+    let triggers = HookTriggers::EVERY_LINE.every_nth_instruction(10_000);
+    lua.set_global_hook(triggers, move |_, debug| {
+        watch.note(debug);
+        if watch.check() { Err(mlua::Error::external(LimitReached)) } else { Ok(VmState::Continue) }
+    })
+    .map_err(|e| bug(&e))?;
+    sandbox::install(&lua).map_err(|error| problem_of(&lua, &error))?;
+    Ok(lua)
+}
+
+fn bug(error: &mlua::Error) -> Problems {
+    Problem::new(format!("cannot start Lua: {error}")).into()
+}
