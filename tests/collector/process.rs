@@ -120,6 +120,14 @@ impl Collector {
         text.lines().map(|line| serde_json::from_str(line).expect("whole JSON")).collect()
     }
 
+    /// The whole lines of an output file that is still being written.
+    #[allow(dead_code, reason = "of use to some of the tests that share this file")]
+    pub fn lines_so_far(&self, name: &str) -> Vec<Value> {
+        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).expect("whole JSON")).collect()
+    }
+
     /// The report of an ended collector.
     pub fn delivery(&self) -> Value {
         let text = fs::read_to_string(self.path("delivery.json")).expect("a report");

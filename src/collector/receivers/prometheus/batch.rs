@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::exposition::Exemplar;
-use super::family::{Broken, Families, Misfit};
+use super::family::Families;
+use super::group::{Broken, Misfit};
 use super::labels::{Labels, METRIC_NAME};
 use super::metadata::Metadata;
 use super::resource::resource_of;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::batch::{Added, Batch};
 use super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
-use super::family::{Broken, STALE};
+use super::group::{Broken, STALE};
 use super::labels::{Labels, METRIC_NAME};
 use super::metadata::Metadata;
 use super::series::{Origin, Series};
