@@ -14,6 +14,8 @@ pub mod expand;
 pub mod exporters;
 pub mod extensions;
 pub mod graph;
+#[cfg(test)]
+mod graph_tests;
 pub mod listen;
 pub mod load;
 pub mod log;

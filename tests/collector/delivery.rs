@@ -18,8 +18,20 @@ async fn a_dead_endpoint_does_not_hold_the_stop() {
     let mut collector = Collector::start(&to(&sink), &[]).await;
     assert_eq!(collector.post("/v1/traces", &spans(6)).await.0, 200);
     sink.wait(1).await;
-    assert_eq!(collector.admin("/-/stop?seconds=1").await.0, 200);
-    assert_eq!(collector.stop().await, 0);
+    assert_eq!(collector.admin("/-/stop?seconds=4").await.0, 200);
+    collector.terminate();
+    // While it drains, it is there and not available.
+    let url = format!("http://127.0.0.1:{}/", collector.health);
+    loop {
+        let answer = reqwest::get(&url).await.expect("answers until the end");
+        if answer.status() == 503 {
+            let body = answer.text().await.expect("a body");
+            assert_eq!(body, r#"{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}"#);
+            break;
+        }
+    }
+    assert_eq!(collector.admin("/-/scrape").await.0, 503);
+    assert_eq!(collector.ended().await, 0);
     assert_eq!(span_count(&collector.lines("x.jsonl")), 6);
     let traces = &collector.delivery()["traces"];
     assert_eq!((&traces["sent"], &traces["dropped"]), (&json!(0), &json!({"shutdown": 6})));

@@ -135,3 +135,40 @@ async fn health_and_admin_calls() {
     assert_eq!(collector.admin("/-/nope").await.0, 404);
     assert_eq!(collector.stop().await, 0);
 }
+
+/// Two pipelines get the same request and change it each for itself; a connector leads into a third; two exporters have
+/// one file.
+#[tokio::test]
+async fn pipelines_share_and_their_changes_stay_apart() {
+    let stamp =
+        |name: &str| format!("  resource/{name}: {{attributes: [{{key: seen, value: {name}, action: insert}}]}}\n");
+    let text = format!(
+        "receivers: {{otlp: {{protocols: {{http: {{endpoint: $HTTP}}}}}}}}\nextensions: {{health_check: {{endpoint: $HEALTH}}}}\n\
+         processors:\n{}{}connectors: {{forward: }}\n\
+         exporters: {{file/a: {{path: $OUT/a.jsonl}}, file/b: {{path: $OUT/b.jsonl}}, file/c: {{path: $OUT/both.jsonl}}, \
+         file/d: {{path: $OUT/both.jsonl}}}}\n\
+         service:\n  extensions: [health_check]\n  pipelines:\n\
+         \x20   traces/a: {{receivers: [otlp], processors: [resource/a], exporters: [file/a, forward]}}\n\
+         \x20   traces/b: {{receivers: [otlp], processors: [resource/b], exporters: [file/b, forward]}}\n\
+         \x20   traces/c: {{receivers: [forward], exporters: [file/c]}}\n\
+         \x20   logs: {{receivers: [otlp], exporters: [file/c, file/d]}}\n",
+        stamp("a"),
+        stamp("b")
+    );
+    let mut collector = Collector::start(&text, &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+    assert_eq!(collector.post("/v1/logs", &log()).await.0, 200);
+    assert_eq!(collector.post("/v1/metrics", &point()).await.0, 404);
+    assert_eq!(collector.stop().await, 0);
+    let seen = |line: &serde_json::Value| line["resourceSpans"][0]["resource"]["attributes"][1]["value"].clone();
+    for name in ["a", "b"] {
+        let lines = collector.lines(&format!("{name}.jsonl"));
+        assert_eq!(lines.len(), 1);
+        assert_eq!(seen(&lines[0]), json!({"stringValue": name}));
+    }
+    let both = collector.lines("both.jsonl");
+    assert_eq!((both.len(), span_count(&both)), (4, 4));
+    let delivery = collector.delivery();
+    assert_eq!((&delivery["traces"]["received"], &delivery["traces"]["written"]), (&json!(6), &json!(8)));
+    assert_eq!(delivery["components"]["exporters/file/d"], json!({"logs": {"written": 1}}));
+}
