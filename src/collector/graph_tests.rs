@@ -109,7 +109,7 @@ impl Running for Part {
         Box::pin(async move {
             self.note("stop");
             if self.name == "stuck" {
-                tokio::time::sleep_until(deadline + std::time::Duration::from_secs(60)).await;
+                tokio::time::sleep_until(deadline + std::time::Duration::from_mins(1)).await;
             }
             if let Some(next) = self.next {
                 // What it held.
