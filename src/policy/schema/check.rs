@@ -2,7 +2,7 @@
 
 use super::kinds::{Choice, Default, Keys, Table, TextRule, Type};
 use super::value::{
-    boolean, document, entries, found, int, is_name, is_off, is_variable, items, literal, num, port, port_range, status,
+    boolean, entries, found, int, is_name, is_off, is_variable, items, literal, num, port, port_range, status,
 };
 use crate::diag::{Location, Problem, Problems};
 use crate::inputs::{Node, NodeValue};
@@ -12,9 +12,8 @@ use crate::plan::StopSignal;
 pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
     let wrong = |message: String| Problem::new(message).at(path).in_file(node.location.clone());
     match takes {
-        Type::Text(rule) => text(node, *rule, takes, path, problems),
-        Type::Document(rule) if document(node, *rule).is_some() && !matches!(node.value, NodeValue::Text(_)) => {}
-        Type::Document(rule) => text(node, *rule, takes, path, problems),
+        Type::Document(_) if matches!(node.value, NodeValue::Encoded { .. }) => {}
+        Type::Text(rule) | Type::Document(rule) => text(node, *rule, takes, path, problems),
         Type::List(of) => list(node, takes, of, path, problems),
         Type::Map(keys, of) => map(node, takes, *keys, of, path, problems),
         Type::Table(of) => table(node, of, path, problems),
@@ -24,8 +23,9 @@ pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
         Type::Word(words, later) => match literal(node) {
             Some(word) if words.contains(&word) => {}
             Some(word) if later.contains(&word) => problems.push(wrong(format!("`{word}` is not supported yet"))),
-            Some(word) => problems
-                .push(wrong(format!("{} is due, not `{word}`", takes.due())).suggest(word, words.iter().copied())),
+            Some(word) => {
+                problems.push(nearest(wrong(format!("{} is due, not `{word}`", takes.due())), word, words));
+            }
             None => problems.push(not(node, takes, path)),
         },
         Type::Words => match literal(node) {
@@ -40,6 +40,10 @@ pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
             let good = match simple {
                 Type::Int(min, max) => int(node).is_some_and(|number| (*min..=*max).contains(&number)),
                 Type::Num(above) => num(node).is_some_and(|number| number > 0.0 || (!above && number == 0.0)),
+                Type::LatePort => match &node.value {
+                    NodeValue::Text(text) => text.as_literal().is_none() && !text.has_secret(),
+                    _ => int(node).is_some_and(|number| (1..=65535).contains(&number)),
+                },
                 Type::Bool => boolean(node).is_some(),
                 Type::Off => is_off(node),
                 Type::Null => node.value == NodeValue::Null,
@@ -61,6 +65,14 @@ pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
     }
 }
 
+/// With "did you mean" only: the message lists all words already.
+fn nearest(problem: Problem, word: &str, words: &[&str]) -> Problem {
+    match crate::diag::nearest(word, words.iter().copied()) {
+        Some(meant) => problem.hint(format!("did you mean `{meant}`?")),
+        None => problem,
+    }
+}
+
 /// "... is due, not ...", with what helps where it is a common slip.
 fn not(node: &Node, takes: &Type, path: &str) -> Problem {
     let problem = Problem::new(format!("{} is due, not {}", takes.due(), found(node)).replace(",, ", ", "))
@@ -68,7 +80,7 @@ fn not(node: &Node, takes: &Type, path: &str) -> Problem {
         .in_file(node.location.clone());
     match (&node.value, takes) {
         (NodeValue::Null, _) => problem.hint("leave the key out, or `!unset` to take away what lies below"),
-        (NodeValue::Plain(text), Type::Int(..))
+        (NodeValue::Plain(text), Type::Int(..) | Type::Port)
             if text.len() > 1 && text.trim_start_matches('0').parse::<i64>().is_ok() =>
         {
             problem.hint(format!("write `{}`, without the zeros in front", text.trim_start_matches('0')))
@@ -112,7 +124,13 @@ fn list(node: &Node, takes: &Type, of: &Type, path: &str, problems: &mut Problem
     let Some(items) = items(node) else {
         let problem = not(node, takes, path);
         let one = !matches!(node.value, NodeValue::Map(_) | NodeValue::Null);
-        problems.push(if one { problem.hint("a list of one: `[x]`, in Lua `{ x }`") } else { problem });
+        problems.push(match one {
+            true if path.ends_with(".command") => {
+                problem.hint("each item is one argument; a line for a shell goes into `shell`")
+            }
+            true => problem.hint("a list of one: `[x]`, in Lua `{ x }`"),
+            false => problem,
+        });
         return;
     };
     for (index, item) in items.iter().enumerate() {
@@ -162,6 +180,9 @@ pub fn table(node: &Node, table: &Table, path: &str, problems: &mut Problems) {
         match table.key(name) {
             Some(key) if key.later => problems.push(not_yet(&path, &value.location)),
             Some(key) => check(value, &key.takes, &path, problems),
+            None if table.leaves_out(name) => problems.push(
+                Problem::new("the key is not one of this kind of process").at(&path).in_file(value.location.clone()),
+            ),
             None => problems.push(
                 Problem::new("unknown key")
                     .at(&path)
@@ -242,7 +263,7 @@ fn one_of(node: &Node, types: &[Type], takes: &Type, path: &str, problems: &mut 
     match (attempts.next(), attempts.next()) {
         // A list or a mapping can have been meant for one of them only, and so can what holds a reference.
         (Some((_, found)), None) if !is_scalar(node) => problems.extend(found),
-        (Some((Type::Text(_) | Type::Document(_), found)), _)
+        (Some((Type::Text(_) | Type::Document(_) | Type::Words, found)), _)
             if !matches!(node.value, NodeValue::Null | NodeValue::Bool(_)) =>
         {
             problems.extend(found);
@@ -304,6 +325,10 @@ fn is_file_name(name: &str) -> bool {
 pub fn split_words(text: &str) -> Result<Vec<String>, String> {
     if let Some(c) = text.chars().find(|c| "$`;&<>(|".contains(*c)) {
         return Err(format!("`{c}` means something to a shell, and no shell reads this text"));
+    }
+    // Else what follows would be lost as a comment.
+    if text.split_whitespace().any(|word| word.starts_with('#')) {
+        return Err("`#` begins a comment for a shell, and no shell reads this text".to_owned());
     }
     shlex::split(text).ok_or_else(|| "a quote is not closed".to_owned())
 }

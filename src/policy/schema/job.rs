@@ -73,7 +73,9 @@ pub fn check(layers: Layers, job_id: &str, world: &World) -> Checked {
     let mut processes = builder.group("services", services, Kind::Service, &tables::SERVICE);
     processes.extend(builder.group("servers", servers, Kind::Server, &tables::SERVER));
     names::unique(&processes, builder.problems);
-    names::dependencies(&processes, builder.problems);
+    let groups = [services, servers].into_iter().flatten().filter_map(entries);
+    let all: Vec<&str> = groups.flat_map(IndexMap::keys).map(String::as_str).collect();
+    names::dependencies(&processes, &all, builder.problems);
     let driver = driver.and_then(|node| builder.process(DRIVER, DRIVER, node, Kind::Driver, &tables::DRIVER));
     let policy_model = names::policy_model(driver.as_ref().map(|built| &built.node), &processes, &mut problems);
     processes.extend(driver);

@@ -31,6 +31,8 @@ pub enum Keys {
 pub enum Type {
     /// Text.
     Text(TextRule),
+    /// A port number, or text that is known at launch only.
+    LatePort,
     /// A whole number between two others.
     Int(i64, i64),
     /// A number that is not NaN and not infinite; with `true` above 0, otherwise at least 0.
@@ -168,14 +170,25 @@ pub const PORT_NUMBER: Type = Type::Int(1, 65535);
 pub const COUNT: Type = Type::Int(1, u32::MAX as i64);
 
 impl Table {
-    /// Its keys, in the order in which they are documented.
-    pub fn keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.parts.iter().flat_map(|part| part.iter()).filter(|key| !self.without.contains(&key.name))
+    /// Its keys, in the order in which they are documented; of two of one name the later part's, so that a kind can say
+    /// more of a key than its group does.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<'_> {
+        let overridden = |index: usize, key: &Key| {
+            self.parts[index + 1..].iter().flat_map(|part| part.iter()).any(|later| later.name == key.name)
+        };
+        self.parts.iter().enumerate().flat_map(move |(index, part)| {
+            part.iter().filter(move |key| !self.without.contains(&key.name) && !overridden(index, key))
+        })
     }
 
-    /// The key of that name; of two the later part's, so that a kind can say more of a key than its group does.
+    /// The key of that name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys().filter(|key| key.name == name).last()
+        self.keys().find(|key| key.name == name)
+    }
+
+    /// Whether like tables have the key, and this one has not.
+    pub fn leaves_out(&self, name: &str) -> bool {
+        self.without.contains(&name)
     }
 }
 
@@ -199,6 +212,7 @@ impl Type {
             },
             Self::Num(true) => "a number above 0".into(),
             Self::Num(false) => "a number, 0 or more,".into(),
+            Self::LatePort => "a port number, or a port that is known at launch,".into(),
             Self::Bool => "true or false".into(),
             Self::Off => "false".into(),
             Self::Null => "null".into(),

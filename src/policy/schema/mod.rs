@@ -14,6 +14,7 @@ mod names;
 mod otel;
 mod process;
 mod processes;
+mod reference;
 mod references;
 mod tables;
 mod telemetry;
@@ -24,3 +25,4 @@ mod tests;
 
 pub use hooks::{arguments, attributes, document, targets, variables};
 pub use job::{Checked, check};
+pub use reference::reference;

@@ -26,12 +26,21 @@ pub fn unique(processes: &[Built], problems: &mut Problems) {
 }
 
 /// Dependencies that name nobody, and circles of them.
-pub fn dependencies(processes: &[Built], problems: &mut Problems) {
-    let names: Vec<&str> = processes.iter().map(|built| built.spec.name.as_str()).collect();
+///
+/// `names` are all that the author gave, those of processes that could not be built included.
+pub fn dependencies(processes: &[Built], names: &[&str], problems: &mut Problems) {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for Built { spec, node } in processes {
         for (index, dependency) in spec.depends_on.iter().enumerate() {
             let name = dependency.value.as_str();
+            if name == spec.name {
+                problems.push(
+                    Problem::new(format!("circular dependency: {name} -> {name}"))
+                        .at(path_of(spec, node, index))
+                        .in_file(dependency.location.clone()),
+                );
+                continue;
+            }
             if names.contains(&name) {
                 next.entry(&spec.name).or_default().push(name);
                 continue;

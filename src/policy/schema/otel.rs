@@ -3,7 +3,7 @@
 use super::fields::{Fields, late};
 use super::kinds::Table;
 use super::tables::{self, OTEL};
-use super::value::{int, is_off, literal};
+use super::value::{boolean, int, is_off, literal};
 use crate::diag::{Problem, Problems};
 use crate::inputs::{Node, NodeValue, World};
 use crate::plan::PortChoice;
@@ -22,7 +22,9 @@ pub fn otel(node: &Node, world: &World, problems: &mut Problems) -> OtelSpec {
         Some(_) => fields.placed(key),
         None => Some(Placed { value: default.to_owned(), location: fields.location(key) }),
     };
-    let endpoint = fields.placed("endpoint").filter(|_| !fields.is_off("endpoint"));
+    // `true` is no endpoint either: the check has said so.
+    let is_boolean = fields.said("endpoint").is_some_and(|node| boolean(node).is_some());
+    let endpoint = fields.placed("endpoint").filter(|_| !is_boolean);
     let spec = OtelSpec {
         location: node.location.clone(),
         enabled,
@@ -120,7 +122,7 @@ fn needs(fields: &Fields<'_>, spec: &OtelSpec, world: &World, problems: &mut Pro
         )),
         Some(node) => {
             if literal(node).is_some_and(|url| !url.starts_with("http://") && !url.starts_with("https://"))
-                && !is_off(node)
+                && boolean(node).is_none()
             {
                 problems.push(missing(
                     "endpoint",

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::check::{below, split_words};
+use super::check::split_words;
 use super::defaults::ByKind;
 use super::fields::{Fields, late, path, words};
 use super::kinds::{Table, TextRule};
@@ -44,8 +44,10 @@ impl Process<'_> {
         } else {
             self.by_kind.port.map(|value| Placed { value, location: self.node.location.clone() })
         };
-        let readiness = self.readiness(&fields, port.is_some(), problems);
-        let metrics = self.metrics(&fields, port.is_some(), problems);
+        // A port that is wrong has been said to be: it is there all the same.
+        let has_port = port.is_some() || fields.said("port").is_some();
+        let readiness = self.readiness(&fields, has_port, problems);
+        let metrics = self.metrics(&fields, has_port, problems);
         let model = has("model").then(|| fields.placed("model")).flatten();
         ProcessSpec {
             name: self.name.to_owned(),
@@ -93,7 +95,7 @@ impl Process<'_> {
     }
 
     fn wrong(&self, key: &str, location: Location, message: impl Into<String>) -> Problem {
-        Problem::new(message).at(below(self.path, key)).in_file(location)
+        Problem::new(message).at(format!("{}.{key}", self.path)).in_file(location)
     }
 
     fn command(&self, fields: &Fields<'_>, makes_its_own: bool, problems: &mut Problems) -> (CommandSpec, Location) {
@@ -141,12 +143,12 @@ impl Process<'_> {
         let empty = super::otel::empty();
         let node = match said {
             Some(node) if matches!(node.value, NodeValue::Map(_)) => node,
-            Some(_) => return Readiness::Started,
             None if self.by_kind.health.is_some() => &empty,
-            None => return Readiness::Started,
+            _ => return Readiness::Started,
         };
         let check = Fields::new(node, &tables::HEALTH_CHECK);
         let (paths, timeout) = self.by_kind.health.unwrap_or((&["/health"], 60.0));
+        let location = said.map_or_else(|| self.node.location.clone(), |said| said.location.clone());
         let kind = match check.text("type").as_deref() {
             Some("tcp") => ProbeKind::Tcp,
             Some("exec") => {
@@ -154,7 +156,7 @@ impl Process<'_> {
                 if command.is_empty() {
                     problems.push(self.wrong(
                         "health_check.command",
-                        node.location.clone(),
+                        location.clone(),
                         "an `exec` check needs a command",
                     ));
                 }
@@ -167,7 +169,7 @@ impl Process<'_> {
         let own = |reference: Reference| Text::reference(reference);
         if !is_exec && !has_port && check.said("port").is_none() {
             problems.push(
-                self.wrong("health_check", node.location.clone(), "the check has no port to ask")
+                self.wrong("health_check", location, "the check has no port to ask")
                     .hint("give the process a `port`, or `health_check.port`"),
             );
         }
@@ -193,9 +195,8 @@ impl Process<'_> {
         let node = match said {
             Some(node) if matches!(node.value, NodeValue::Map(_)) => node,
             Some(node) if boolean(node) == Some(true) => &empty,
-            Some(_) => return None,
             None if self.by_kind.metrics => &empty,
-            None => return None,
+            _ => return None,
         };
         let metrics = Fields::new(node, &tables::METRICS);
         let port = metrics.said("port").and_then(|node| {

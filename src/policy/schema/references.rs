@@ -114,7 +114,7 @@ impl References<'_> {
             let Some(spec) = specs().find(|spec| spec.name == name) else {
                 return Some(
                     Problem::new(format!("`{reference}`: there is no process `{name}`"))
-                        .suggest(name, specs().map(|spec| spec.name.as_str())),
+                        .suggest(name, specs().map(|spec| spec.name.as_str()).collect::<indexmap::IndexSet<_>>()),
                 );
             };
             spec

@@ -1,7 +1,7 @@
 //! Keys of every process (api sections 4 and 8).
 
 use super::super::kinds::{
-    ARGUMENT, Key, Keys, LABEL, LATE, PORT_NUMBER, TEXT, Table, Type, VARIABLE_VALUE, WORD, key, later, with,
+    ARGUMENT, Key, Keys, LABEL, LATE, TEXT, Table, Type, VARIABLE_VALUE, WORD, key, later, with,
 };
 
 /// `env`.
@@ -86,7 +86,7 @@ pub const PROCESS: Table = Table { title: "Every process", parts: &[PROCESS_KEYS
 pub const METRICS: Table = Table {
     title: "`metrics` of a process",
     parts: &[&[
-        key("port", Type::OneOf(&[PORT_NUMBER, LATE]), "the process's own", "port of the page"),
+        key("port", Type::LatePort, "the process's own", "port of the page"),
         with("path", WORD, "/metrics", "path of the page"),
         key("scrape_interval_seconds", Type::Int(1, 86400), "the collector's", ""),
         key("labels", Type::Map(Keys::Any, &LABEL), "{}", "labels of every series"),
@@ -111,7 +111,7 @@ pub const HEALTH_CHECK: Table = Table {
             "`[\"200-299\"]`",
             "what counts as ready",
         ),
-        key("port", Type::OneOf(&[PORT_NUMBER, LATE]), "the process's own", ""),
+        key("port", Type::LatePort, "the process's own", ""),
         key("host", LATE, "the process's own", ""),
         key("command", Type::List(&ARGUMENT), "", "`exec`: ready when it ends with 0"),
         with("service", TEXT, "", "`grpc`: the service asked for"),

@@ -1,0 +1,232 @@
+//! Jobs in YAML as people write them, right and wrong: what they become, and what is said of them.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gymrun::diag::{Problem, Problems};
+use gymrun::inputs::{BuiltIn, Language, Request, World};
+use gymrun::policy::schema::{Checked, check};
+use gymrun::policy::spec::{EnvValue, Spec};
+
+const LOCAL: [BuiltIn; 1] = [BuiltIn {
+    name: "local",
+    language: Language::Yaml,
+    text: "cluster: local\notel: {endpoint: false, service_name: nemo-gym, gpu_metrics_port: false, node_metrics_port: false}\n",
+}];
+
+fn world(directory: &Path, variables: &[(&str, &str)]) -> World {
+    World {
+        environment: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
+        user: "tester".into(),
+        uid: 1000,
+        working_directory: directory.to_owned(),
+        default_job_id: "test".into(),
+        look_up_secrets: true,
+        time_limit: gymrun::inputs::TIME_LIMIT,
+    }
+}
+
+/// What a job file becomes; `Err` if it cannot even be read.
+fn load(file: &Path, world: &World, set: &[&str]) -> Result<Checked, Problems> {
+    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+    let request = Request { world, job_id: "j1", site: &[], set: &set, output_path: None, built_in: &LOCAL };
+    let layers = request.collect(file, &mut |file| Err(Problem::new(format!("no Lua: {}", file.display)).into()))?;
+    Ok(check(layers, "j1", world))
+}
+
+fn load_text(text: &str, variables: &[(&str, &str)]) -> Result<Checked, Problems> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("job.yaml"), text).unwrap();
+    load(Path::new("job.yaml"), &world(directory.path(), variables), &[])
+}
+
+/// A job that must be good.
+fn good(text: &str, variables: &[(&str, &str)]) -> Spec {
+    let checked = load_text(text, variables).unwrap();
+    assert!(checked.problems.is_empty(), "{}", checked.problems);
+    checked.spec
+}
+
+/// What is said of a job that must be bad.
+fn bad(text: &str) -> String {
+    match load_text(text, &[]) {
+        Err(problems) => problems.to_string(),
+        Ok(checked) => {
+            assert!(checked.problems.any_error(), "{:?}", checked.spec);
+            checked.problems.to_string()
+        }
+    }
+}
+
+fn env(spec: &Spec, process: &str, name: &str) -> String {
+    match &spec.process(process).unwrap().env[name].value {
+        EnvValue::Set(gymrun::plan::Value::Text(text)) => text.as_literal().unwrap().to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_problem_of_a_bad_job_is_said_at_once() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad-jobs");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
+    files.sort();
+    assert!(!files.is_empty());
+    let mut different = Vec::new();
+    for file in files {
+        let said = match load(&file, &world(&folder, &[]), &[]) {
+            Ok(checked) => checked.problems.to_string(),
+            Err(problems) => problems.to_string(),
+        };
+        let expected = file.with_extension("txt");
+        if std::env::var_os("GYMRUN_BLESS").is_some() {
+            std::fs::write(&expected, &said).unwrap();
+        } else if std::fs::read_to_string(&expected).unwrap_or_default() != said {
+            different.push(format!("{}:\n{said}", file.display()));
+        }
+    }
+    assert!(different.is_empty(), "GYMRUN_BLESS=1 rewrites what is expected.\n{}", different.join("\n"));
+}
+
+const SERVER: &str = "type: resources_servers\n    command: [x]\n";
+
+#[test]
+fn p01_merge_keys_bring_shared_defaults() {
+    let spec = good(
+        "_base: &b {env: {A: \"1\"}, health_check: {timeout_seconds: 5}}\nname: x\nservers:\n  s:\n    <<: *b\n    \
+         type: resources_servers\n    command: [x]\n",
+        &[],
+    );
+    assert_eq!(env(&spec, "s", "A"), "1");
+    assert_eq!(timeout(&spec, "s"), 5.0);
+}
+
+fn timeout(spec: &Spec, process: &str) -> f64 {
+    match &spec.process(process).unwrap().readiness {
+        gymrun::plan::Readiness::Probe(probe) => probe.timeout_seconds,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn p02_an_own_key_wins_over_a_merged_one_in_both_orders() {
+    for own in ["<<: *b\n    health_check: {timeout_seconds: 9}", "health_check: {timeout_seconds: 9}\n    <<: *b"] {
+        let text = format!(
+            "_base: &b {{health_check: {{timeout_seconds: 5}}}}\nname: x\nservers:\n  s:\n    {own}\n    {SERVER}"
+        );
+        assert_eq!(timeout(&good(&text, &[]), "s"), 9.0);
+    }
+}
+
+#[test]
+fn p03_a_duplicate_key_names_both_lines() {
+    let said = bad(&format!("name: x\nservers:\n  s:\n    {SERVER}    command: [y]\n"));
+    assert!(said.contains("`command`") && said.contains("lines 5 and 6"), "{said}");
+}
+
+#[test]
+fn p04_p05_p08_text_stays_text() {
+    let spec = good(
+        "name: 8000\nservices:\n  3090:\n    command: [a, 0510210600, no, 1e5, 3090, 1.50, ~x, 0x1F]\n    model: 007\ndriver:\n  \
+         command: [x]\n  env: {ACCT: 0510210600, ID: 00001, COUNTRY: no, MODE: on, F: false, P: p@s$w0rd, E: 1e5, D: 2001-01-01}\n",
+        &[],
+    );
+    assert_eq!(spec.name, "8000");
+    assert_eq!(spec.processes[0].name, "3090");
+    assert_eq!(spec.processes[0].model.as_ref().unwrap().value, "007");
+    let gymrun::policy::spec::CommandSpec::Argv(argv) = &spec.processes[0].command else { panic!() };
+    let argv: Vec<&str> = argv.iter().map(|word| word.as_literal().unwrap()).collect();
+    assert_eq!(argv, ["a", "0510210600", "no", "1e5", "3090", "1.50", "~x", "0x1F"]);
+    for (name, value) in [
+        ("ACCT", "0510210600"),
+        ("ID", "00001"),
+        ("COUNTRY", "no"),
+        ("MODE", "on"),
+        ("F", "false"),
+        ("P", "p@s$w0rd"),
+        ("E", "1e5"),
+        ("D", "2001-01-01"),
+    ] {
+        assert_eq!(env(&spec, "driver", name), value);
+    }
+    let said = bad("name: x\ndriver:\n  command: [x]\n  env:\n    NULLISH: ~\n");
+    assert!(said.contains("driver.env.NULLISH: text or a whole number is due, not null"), "{said}");
+    assert!(said.contains("job.yaml:5") && said.contains("`\"\"`"), "{said}");
+}
+
+#[test]
+fn p06_p07_byte_order_marks_and_windows_line_ends_change_nothing() {
+    let text = "name: x\ndriver:\n  shell: |\n    set -e\n    echo hi\n  env:\n    A: >-\n      a\n      b\n";
+    let mut plain = good(text, &[]);
+    let other = good(&format!("\u{feff}{}", text.replace('\n', "\r\n")), &[]);
+    // Each is read in a directory of its own.
+    plain.output_path.clone_from(&other.output_path);
+    assert_eq!(plain, other);
+    assert!(!format!("{other:?}").contains("\\r"));
+}
+
+#[test]
+fn p09_nothing_is_expanded_twice() {
+    let spec = good(
+        "name: x\ndriver:\n  command: [x]\n  env: {A: \"${env:PW}\", B: \"o$ne\", C: \"$${HOME}\"}\n",
+        &[("PW", "p@s$w0rd ${HOME}"), ("HOME", "/h")],
+    );
+    assert_eq!(env(&spec, "driver", "A"), "p@s$w0rd ${HOME}");
+    assert_eq!(env(&spec, "driver", "B"), "o$ne");
+    assert_eq!(env(&spec, "driver", "C"), "${HOME}");
+}
+
+#[test]
+fn p10_p12_slips_are_named_with_path_line_and_what_was_meant() {
+    let said = bad(&format!("name: x\nservers:\n  b:\n    {SERVER}  a:\n    {SERVER}    dependson: [b]\n"));
+    assert!(
+        said.contains("servers.a.dependson: unknown key\n  --> job.yaml:9\n  hint: did you mean `depends_on`?"),
+        "{said}"
+    );
+    let said = bad(&format!("name: x\nservers:\n  b:\n    {SERVER}  a:\n    {SERVER}    depends_on: [nope]\n"));
+    assert!(said.contains("servers.a.depends_on[1]: server `a` depends on unknown `nope`"), "{said}");
+    assert!(said.contains("job.yaml:9\n  hint: known: b, a"), "{said}");
+}
+
+#[test]
+fn p11_an_alias_bomb_is_refused() {
+    let mut text = String::from("name: x\n_a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..9 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+        text.push_str(&format!("_a{level}: &a{level} [{aliases}]\n"));
+    }
+    assert!(bad(&text).contains("alias limit"));
+}
+
+#[test]
+fn the_command_line_is_the_top_layer() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("job.yaml"), "name: x\ndriver: {command: [x], env: {A: 1, B: 2}}\n").unwrap();
+    let world = world(directory.path(), &[]);
+    let set = ["driver.env.A=007", "driver.env.B=!unset", "telemetry.enabled=true", "output_path=sub/out", "cluster=c"];
+    let checked = load(Path::new("job.yaml"), &world, &set).unwrap();
+    assert!(checked.problems.is_empty(), "{}", checked.problems);
+    assert_eq!(env(&checked.spec, "driver", "A"), "007");
+    assert!(!checked.spec.driver.as_ref().unwrap().env.contains_key("B"));
+    assert_eq!(checked.spec.telemetry.enabled.source.to_string(), "<command line>");
+    assert_eq!(checked.spec.output_path, directory.path().join("sub/out").to_str().unwrap());
+    assert_eq!(checked.spec.cluster, "c");
+    let said = load(Path::new("job.yaml"), &world, &["driver.comand=[y]"]).unwrap().problems.to_string();
+    assert!(
+        said.contains("driver.comand: unknown key\n  --> <command line>\n  hint: did you mean `command`?"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_reference_of_keys_is_what_the_tables_say() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/keys.md");
+    let text = gymrun::policy::schema::reference();
+    if std::env::var_os("GYMRUN_BLESS").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, &text).unwrap();
+    }
+    let written = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(written == text, "docs/reference/keys.md differs from the tables: GYMRUN_BLESS=1 rewrites it");
+}
