@@ -1,7 +1,6 @@
 //! Jobs in YAML as people write them, right and wrong: what they become, and what is said of them.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gymrun::diag::{Problem, Problems};
@@ -16,15 +15,8 @@ const LOCAL: [BuiltIn; 1] = [BuiltIn {
 }];
 
 fn world(directory: &Path, variables: &[(&str, &str)]) -> World {
-    World {
-        environment: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>(),
-        user: "tester".into(),
-        uid: 1000,
-        working_directory: directory.to_owned(),
-        default_job_id: "test".into(),
-        look_up_secrets: true,
-        time_limit: gymrun::inputs::TIME_LIMIT,
-    }
+    let environment = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    World { environment, ..World::isolated(directory) }
 }
 
 /// What a job file becomes; `Err` if it cannot even be read.

@@ -1,8 +1,5 @@
 //! One job and its world, for the tests of this module.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use super::super::{Checked, check};
 use crate::inputs::{Fragment, Layers, Reading, World, read_yaml, settings};
 use crate::plan::{ProbeKind, Readiness, Source};
@@ -21,19 +18,8 @@ pub struct Case<'a> {
 
 impl Case<'_> {
     pub fn world(&self) -> World {
-        World {
-            environment: self
-                .variables
-                .iter()
-                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-                .collect::<BTreeMap<_, _>>(),
-            user: "tester".into(),
-            uid: 1000,
-            working_directory: PathBuf::from("/work"),
-            default_job_id: "test".into(),
-            look_up_secrets: true,
-            time_limit: crate::inputs::TIME_LIMIT,
-        }
+        let environment = self.variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        World { environment, ..World::isolated("/work") }
     }
 
     pub fn checked(&self) -> Checked {
