@@ -40,6 +40,14 @@ fn main() -> ExitCode {
         ("a_killed_gymrun_takes_its_children_along", a_killed_gymrun_takes_its_children_along),
         ("memory_of_trees", memory_of_trees),
         ("children_start_clean", children_start_clean),
+        ("the_collector_is_first_and_last", the_collector_is_first_and_last),
+        ("an_otelcol_is_waited_for_and_asked", an_otelcol_is_waited_for_and_asked),
+        (
+            "a_collector_that_dies_changes_nothing_unless_required",
+            a_collector_that_dies_changes_nothing_unless_required,
+        ),
+        ("a_collector_that_does_not_start_ends_the_job", a_collector_that_does_not_start_ends_the_job),
+        ("jobs_side_by_side_never_share_a_port", jobs_side_by_side_never_share_a_port),
     ])
 }
 
@@ -297,9 +305,9 @@ fn daemons_are_found_and_counted() {
         samples
             .filter(|e| e["event"] == "memory_sampled")
             .map(|e| e["trees"][0].clone())
-            .find(|t| t["processes"] == 2 && t["rss"].as_u64() > Some(64 << 20))
+            .find(|t| t["processes"] == 2 && t["pss"].as_u64() > Some(64 << 20))
     });
-    assert!(sample["pss"].as_u64() > Some(64 << 20), "{sample}");
+    assert!(sample["rss"].as_u64() > sample["pss"].as_u64(), "{sample}");
     std::fs::write(running.path("seen"), "").expect("a scratch file");
     let ended = running.end();
     assert_eq!(ended.code, Some(0));
@@ -489,4 +497,100 @@ fn children_start_clean() {
         lines.iter().filter(|line| line.starts_with("GYMRUN_") || line.starts_with("GONE")).collect();
     assert_eq!(own.len(), 1, "{own:?}");
     assert!(own[0].starts_with("GYMRUN_PROCESS=t") && own[0].ends_with(":driver"));
+}
+
+const DRAINS: &str = "trap:TERM:@DIR/order:collector-TERM:0:0 collector:${port:self.health}:@DIR/order forever";
+
+fn draining(report: &str) -> Value {
+    let steps = format!("append:@DIR/order:collector write:@DIR/otel/delivery.json:{report} {DRAINS}");
+    json!({"command": child(&steps), "health_check": {"path": "/"}})
+}
+
+fn the_collector_is_first_and_last() {
+    let report = r#"{"traces":{"received":8,"written":8,"rejected":2},"last_error":"500"}"#;
+    for (required, code, class) in [(false, 0, "ok"), (true, 125, "telemetry_undelivered")] {
+        let ended = job(&json!({
+            "otel": with(draining(report), "required", required),
+            "servers": {"a": server("append:@DIR/order:server trap:TERM:@DIR/order:server-TERM:0:0 serve:${port:self} forever")},
+            "driver": driver("append:@DIR/order:driver"),
+        }));
+        assert_eq!((ended.code, ended.class()), (Some(code), class), "{}", ended.stderr);
+        let order = ended.lines("order");
+        assert_eq!(order[..4], ["collector", "server", "driver", "/-/scrape"]);
+        assert_eq!(order[4..6], ["server-TERM", "server-TERM gone"]);
+        let seconds: f64 = order[6].strip_prefix("/-/stop?seconds=").and_then(|s| s.parse().ok()).expect("a limit");
+        assert!((29.0..=30.0).contains(&seconds), "{seconds}");
+        assert_eq!(order[7..], ["collector-TERM", "collector-TERM gone"]);
+        assert_eq!(ended.all("last_scrape")[0]["forced"], json!(true));
+        assert_eq!(ended.all("delivered")[0]["traces"]["rejected"], json!(2));
+    }
+}
+
+fn an_otelcol_is_waited_for_and_asked() {
+    let otel = json!({
+        "command": child(DRAINS), "embedded": false, "health_check": {"path": "/"}, "final_scrape_grace_seconds": 0.3
+    });
+    let mut brief = json!({"otel": otel, "driver": driver("exit:4")});
+    let ended = job(&brief);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    let scrape = ended.all("last_scrape")[0];
+    assert_eq!(scrape["forced"], json!(false));
+    assert!(scrape["seconds"].as_f64() >= Some(0.3));
+    assert_eq!(ended.all("delivered")[0]["traces"]["received"], json!(3));
+    // A signal cuts the wait short, and the driver's code stands.
+    brief["otel"]["final_scrape_grace_seconds"] = json!(600);
+    let running = Job::start(&brief);
+    running.wait_for_event("process_gone", "driver");
+    running.signal(Signal::SIGTERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(4));
+}
+
+fn a_collector_that_dies_changes_nothing_unless_required() {
+    for (required, code) in [(false, 0), (true, 125)] {
+        let otel = json!({"command": child("collector:${port:self.health}:@DIR/order wait:@DIR/ran raise:KILL"), "health_check": {"path": "/"}});
+        let ended = job(&json!({
+            "otel": with(otel, "required", required),
+            "driver": driver("append:@DIR/ran:x sleep:0.5"),
+        }));
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        assert_eq!(ended.the("process_exited", "otel_collector")["signal"], json!(9));
+        assert!(
+            ended
+                .all("warning")
+                .iter()
+                .any(|w| w["message"].as_str().is_some_and(|m| m.contains("the collector died")))
+        );
+    }
+}
+
+fn a_collector_that_does_not_start_ends_the_job() {
+    let ended = job(&json!({
+        "otel": {"command": child("eprint:bad_configuration exit:1"), "health_check": {}},
+        "servers": {"a": server("pid:@DIR/ran forever")},
+        "driver": driver("pid:@DIR/ran"),
+    }));
+    assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"));
+    assert_eq!(ended.the("process_exited", "otel_collector")["last_lines"], json!(["bad_configuration"]));
+    assert!(ended.file("ran").is_empty());
+}
+
+fn jobs_side_by_side_never_share_a_port() {
+    // Six jobs of four servers in a range of 26: most choices collide at first.
+    let servers: serde_json::Map<String, Value> =
+        (0..4).map(|n| (format!("s{n}"), server("serve:${port:self} forever"))).collect();
+    let description = json!({"auto_ports": [21_000, 21_025], "servers": servers, "driver": driver("wait:@DIR/seen")});
+    let jobs: Vec<Job> = (0..6).map(|_| Job::start(&description)).collect();
+    let mut ports = std::collections::BTreeSet::new();
+    for running in &jobs {
+        running.wait_for_event("process_started", "driver");
+        for event in running.events().iter().filter(|e| e["event"] == "ports_chosen") {
+            ports.extend(event["ports"].as_object().into_iter().flatten().filter_map(|(_, port)| port.as_u64()));
+        }
+    }
+    assert_eq!(ports.len(), 24);
+    for running in jobs {
+        std::fs::write(running.path("seen"), "").expect("a scratch file");
+        assert_eq!(running.end().code, Some(0));
+    }
 }

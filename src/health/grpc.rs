@@ -1,5 +1,7 @@
 //! gRPC probes: grpc.health.v1.
 
+use std::net::SocketAddr;
+
 use tonic::Code;
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
@@ -10,25 +12,30 @@ use super::ask::{addresses, words};
 
 /// Asks whether `service` is serving, at each address of the host.
 pub(super) async fn ask(host: &str, port: u16, service: &str) -> Result<(), String> {
+    let mut answered = None;
     let mut last = "the host has no address".to_owned();
     for address in addresses(host, port).await? {
-        let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|e| e.to_string())?;
-        let channel = match endpoint.connect().await {
-            Ok(channel) => channel,
-            Err(error) => {
-                last = root_cause(&error);
-                continue;
-            }
-        };
-        let answer = HealthClient::new(channel).check(HealthCheckRequest { service: service.to_owned() }).await;
-        match answer.map(|r| r.into_inner().status()) {
-            Ok(ServingStatus::Serving) => return Ok(()),
-            Ok(status) => last = status.as_str_name().to_owned(),
-            Err(status) if status.code() == Code::NotFound => last = format!("the server knows no service `{service}`"),
-            Err(status) => last = format!("{:?}: {}", status.code(), status.message()),
+        match ask_at(address, service).await {
+            Ok(None) => return Ok(()),
+            // An answer says more than another address that nobody listens on.
+            Ok(Some(answer)) => answered = answered.or(Some(answer)),
+            Err(error) => last = error,
         }
     }
-    Err(last)
+    Err(answered.unwrap_or(last))
+}
+
+/// `None` if it is serving, else the server's answer; the error is that there was none.
+async fn ask_at(address: SocketAddr, service: &str) -> Result<Option<String>, String> {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|e| e.to_string())?;
+    let channel = endpoint.connect().await.map_err(|e| root_cause(&e))?;
+    let request = HealthCheckRequest { service: service.to_owned() };
+    Ok(match HealthClient::new(channel).check(request).await.map(|r| r.into_inner().status()) {
+        Ok(ServingStatus::Serving) => None,
+        Ok(status) => Some(status.as_str_name().to_owned()),
+        Err(status) if status.code() == Code::NotFound => Some(format!("the server knows no service `{service}`")),
+        Err(status) => Some(format!("{:?}: {}", status.code(), status.message())),
+    })
 }
 
 fn root_cause(error: &tonic::transport::Error) -> String {

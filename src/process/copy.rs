@@ -17,6 +17,9 @@ use tokio::sync::oneshot;
 /// Takes one line of output, without its end.
 pub type LineSink = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Takes bytes as they come.
+pub type ByteSink = Box<dyn FnMut(&[u8]) + Send>;
+
 const BUFFER: usize = 256 * 1024;
 const PIPE: i32 = 1024 * 1024;
 /// A line that is longer is shown in pieces; the file has it as it was.
@@ -29,7 +32,7 @@ pub enum Destination {
     /// As they are, into this descriptor; a reader that is gone only ends the showing.
     Raw(File),
     /// As they are, to whoever draws them.
-    Bytes(Box<dyn FnMut(&[u8]) + Send>),
+    Bytes(ByteSink),
     /// Whole lines, bytes that are no UTF-8 replaced.
     Lines(LineSink),
 }
@@ -42,6 +45,9 @@ pub struct Source {
     pub shown: Destination,
 }
 
+/// Hears of an error, once.
+pub type OnFailure = Box<dyn FnOnce(io::Error) + Send>;
+
 /// The work of one copier.
 pub struct CopyPlan {
     /// The pipes of one child.
@@ -49,7 +55,7 @@ pub struct CopyPlan {
     /// Gets every byte.
     pub file: File,
     /// Called at most once, if the file cannot be written any more.
-    pub failed: Box<dyn FnOnce(io::Error) + Send>,
+    pub failed: OnFailure,
 }
 
 enum Order {
@@ -181,7 +187,7 @@ fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
 struct Work {
     sources: Vec<Reader>,
     file: Option<File>,
-    failed: Option<Box<dyn FnOnce(io::Error) + Send>>,
+    failed: Option<OnFailure>,
     buffer: Vec<u8>,
 }
 
@@ -201,8 +207,8 @@ impl Work {
                 }
             }
             if happened[0] {
-                let mut rung = [0; 64];
-                if matches!(ring.read(&mut rung), Ok(0)) {
+                let mut strokes = [0; 64];
+                if matches!(ring.read(&mut strokes), Ok(0)) {
                     // Nobody can order anything any more.
                     self.read_all();
                     return self.end();

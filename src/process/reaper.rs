@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -50,7 +51,8 @@ fn processes() -> &'static Processes {
         become_subreaper();
         start_thread("spawner", move || {
             for request in inbox {
-                spawn(registry, request);
+                // This thread must not end: all children would die with it.
+                let _ = catch_unwind(AssertUnwindSafe(|| spawn(registry, request)));
             }
         });
         start_thread("reaper", move || reap(registry));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::state::Phase;
+use super::machine::Phase;
 use crate::plan::{Kind, Plan};
 
 /// All of a hurried stop.

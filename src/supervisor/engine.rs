@@ -10,7 +10,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::budget::Pace;
 use super::host::{Host, Report};
-use super::state::{Action, Input, State, UnitId, rules, step};
+use super::machine::{Action, Input, UnitId, rules};
+use super::state::{State, step};
 use crate::events::{EventKind, Sink};
 use crate::plan::{OnExit, Plan};
 
@@ -111,7 +112,7 @@ impl<H: Host> Engine<H> {
             Report::Ready { unit } => return Some(Input::ProbeGood(unit)),
             Report::NotReady { unit, limit, answer } => {
                 // A probe that is given up may still have said something.
-                if self.state.phases[unit] == super::state::Phase::Up && self.state.cause.is_none() {
+                if self.state.phases[unit] == super::machine::Phase::Up && self.state.cause.is_none() {
                     self.say_not_ready(unit, limit, answer);
                 }
                 return Some(Input::NotReady(unit));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::budget::Pace;
-use super::state::UnitId;
+use super::machine::UnitId;
 use crate::events::ExitStatus;
 
 /// What a host has to say. Reports of one unit come in the order in which things happened.

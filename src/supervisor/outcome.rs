@@ -1,6 +1,7 @@
 //! What a job's end means: its exit code, its class and one sentence.
 
-use super::state::{Cause, State};
+use super::machine::Cause;
+use super::state::State;
 use crate::diag::exit;
 use crate::events::{Delivery, ExitStatus, OutcomeClass};
 use crate::plan::{Kind, Plan};

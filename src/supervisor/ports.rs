@@ -125,7 +125,7 @@ fn reserve(port: u16, locks: Option<&File>) -> Result<Vec<OwnedFd>, Errno> {
     Ok(sockets)
 }
 
-/// A bound socket that does not listen. Ports whose old connections linger (TIME_WAIT) count as free.
+/// A bound socket that does not listen. Ports whose old connections linger (`TIME_WAIT`) count as free.
 fn hold(family: AddressFamily, address: &dyn SockaddrLike) -> Result<OwnedFd, Errno> {
     let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;

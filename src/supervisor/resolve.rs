@@ -15,6 +15,7 @@ use crate::plan::{
     escape_for_collector,
 };
 use crate::procfs::{PROCESS_MARK, process_mark};
+use crate::yaml;
 
 /// Variables of gymrun itself: no child gets them. A gymrun that runs inside a job sets its own again.
 const OWN_PREFIX: &str = "GYMRUN_";
@@ -111,11 +112,10 @@ impl Resolver {
             Value::Text(text) => self.text(text),
             Value::Encoded { encoding, value } => {
                 let document = self.document(value, *encoding)?;
-                let wrong = |error: &dyn std::fmt::Display| Problem::new(format!("cannot encode a document: {error}"));
-                match encoding {
-                    Encoding::Json => serde_json::to_string(&document).map_err(|e| wrong(&e)),
-                    Encoding::Yaml | Encoding::Collector => serde_yaml::to_string(&document).map_err(|e| wrong(&e)),
-                }
+                Ok(match encoding {
+                    Encoding::Json => document.to_string(),
+                    Encoding::Yaml | Encoding::Collector => yaml::write(&document),
+                })
             }
         }
     }

@@ -126,12 +126,12 @@ fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Repo
         job_dir: options.job_dir.clone(),
         traceparent: options.traceparent,
     };
-    let resolved: Vec<Resolved> = plan.units.iter().map(|unit| resolver.unit(plan, unit)).collect::<Result<_, _>>()?;
+    let units: Vec<Resolved> = plan.units.iter().map(|unit| resolver.unit(plan, unit)).collect::<Result<_, _>>()?;
     let collector = plan.collector.as_ref().map(|c| CollectorLink::new(c, &resolver)).transpose()?;
     files::write(plan, &resolver)?;
     let setting = Setting {
         plan: Arc::new(plan.clone()),
-        resolved,
+        resolved: units,
         reservations,
         job_dir: options.job_dir,
         show: options.show,

@@ -53,7 +53,9 @@ impl Sampler {
             proc: Proc::default(),
             sink,
         };
-        units.into_iter().for_each(|unit| work.add(unit));
+        for unit in units {
+            work.add(unit);
+        }
         thread::Builder::new().name("sampler".into()).stack_size(256 * 1024).spawn(move || work.run(&inbox))?;
         Ok(Self { orders })
     }

@@ -15,6 +15,9 @@ pub enum OutputStream {
     Stderr,
 }
 
+/// Takes bytes of one of the two streams.
+pub type ByteSink = Arc<dyn Fn(OutputStream, &[u8]) + Send + Sync>;
+
 /// Where the driver's output is shown, byte for byte.
 #[derive(Clone)]
 pub enum DriverOutput {
@@ -25,7 +28,7 @@ pub enum DriverOutput {
     /// Nowhere.
     Hidden,
     /// Whoever draws on the terminal takes the bytes; called on the copier's thread.
-    Sink(Arc<dyn Fn(OutputStream, &[u8]) + Send + Sync>),
+    Sink(ByteSink),
 }
 
 /// How output is shown.

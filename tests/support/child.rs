@@ -110,6 +110,10 @@ impl Program {
             "undumpable" => nix::sys::prctl::set_dumpable(false).expect("prctl"),
             "serve" => serve(parse(fields[0]), fields.get(1).map_or("200", |s| s)),
             "until" => serve_until(&fields),
+            "collector" => collect(&fields),
+            "write" => {
+                std::fs::write(fields[0], rest[fields[0].len() + 1..].replace('_', " ")).expect("a file to write")
+            }
             "fork" => self.fork(block),
             "daemon" => self.daemon(block),
             "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
@@ -207,6 +211,25 @@ fn serve(port: u16, status: &str) {
     });
     let status = status.to_owned();
     std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &status)));
+}
+
+/// `collector:PORT:FILE`: healthy, and notes in the file what it is asked with POST.
+fn collect(fields: &[&str]) {
+    let listener = TcpListener::bind(("127.0.0.1", parse(fields[0]))).expect("the port is free");
+    let file = fields[1].to_owned();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 4096];
+            let count = stream.read(&mut request).unwrap_or_default();
+            let text = String::from_utf8_lossy(&request[..count]).into_owned();
+            let mut words = text.split_ascii_whitespace();
+            if let (Some("POST"), Some(path)) = (words.next(), words.next()) {
+                append(&file, path);
+            }
+            let body = "otelcol_receiver_accepted_spans_total{receiver=\"otlp\"} 3\n";
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
 }
 
 /// `until:PORT:FILE`: 503 until the file is there, then 200.

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use gymrun::events::Sink;
 use gymrun::plan::{
-    Kind, LogMode, MemoryPlan, MemoryScope, OnExit, Plan, PortChoice, PortPolicy, Probe, ProbeKind, Readiness,
-    Reference, Stdin, StopPolicy, StopSignal, TelemetryPlan, Text, Unit, Value as PlanValue, Variable, VariableValue,
+    CollectorPlan, Kind, LogMode, MemoryPlan, MemoryScope, OnExit, Plan, PortChoice, PortPolicy, Probe, ProbeKind,
+    Readiness, Reference, Stdin, StopPolicy, StopSignal, TelemetryPlan, Text, Tree, Unit, Value as PlanValue, Variable,
+    VariableValue,
 };
 use gymrun::supervisor::{DriverOutput, RunOptions, ShowOutput, run as supervise};
 use serde_json::Value;
@@ -79,6 +80,11 @@ impl Job {
     /// Waits for an event of a kind about a process.
     pub fn wait_for_event(&self, kind: &str, process: &str) -> Value {
         eventually(kind, || events(self.dir.path()).into_iter().find(|e| e["event"] == kind && e["process"] == process))
+    }
+
+    /// All events up to now.
+    pub fn events(&self) -> Vec<Value> {
+        events(self.dir.path())
     }
 
     pub fn signal(&self, signal: nix::sys::signal::Signal) {
@@ -200,12 +206,19 @@ pub fn run(dir: &Path) -> ExitCode {
 
 fn plan(job: &Value, dir: &Path) -> Plan {
     let mut units = Vec::new();
+    let collector = job["otel"].as_object().map(|_| collector(&job["otel"]));
     for (group, kind) in [("services", Kind::Service), ("servers", Kind::Server)] {
         let members = job[group].as_object().cloned().unwrap_or_default();
         units.extend(members.iter().map(|(name, value)| unit(name, kind, value, dir)));
     }
     // Start order, as a compiled plan has it.
     let mut ordered: Vec<Unit> = Vec::new();
+    if collector.is_some() {
+        let mut unit = unit("otel_collector", Kind::Collector, &job["otel"], dir);
+        unit.port = None;
+        unit.ports.insert("health".into(), PortChoice::Range(13_133, 13_233));
+        ordered.push(unit);
+    }
     while !units.is_empty() {
         let able = units.iter().position(|u: &Unit| u.depends_on.iter().all(|d| ordered.iter().any(|o| o.name == *d)));
         ordered.push(units.remove(able.expect("no circle")));
@@ -223,8 +236,8 @@ fn plan(job: &Value, dir: &Path) -> Plan {
         output_path: dir.display().to_string(),
         job_dir: dir.display().to_string(),
         time_limit_seconds: job["time_limit_seconds"].as_f64(),
-        ports: PortPolicy { auto: (21_000, 29_999), avoid: Vec::new() },
-        collector: None,
+        ports: PortPolicy { auto: auto_ports(job), avoid: Vec::new() },
+        collector,
         telemetry: TelemetryPlan {
             enabled: false,
             service_group: "nemo-gym".into(),
@@ -247,6 +260,32 @@ fn plan(job: &Value, dir: &Path) -> Plan {
     }
 }
 
+fn auto_ports(job: &Value) -> (u16, u16) {
+    let end = |index: usize| job["auto_ports"][index].as_u64().and_then(|n| u16::try_from(n).ok());
+    (end(0).unwrap_or(21_000), end(1).unwrap_or(29_999))
+}
+
+fn health() -> Text {
+    Text::reference(Reference::Port { process: "otel_collector".into(), key: Some("health".into()) })
+}
+
+fn collector(otel: &Value) -> CollectorPlan {
+    let mut own_metrics = Text::literal("127.0.0.1:");
+    own_metrics.push(&health());
+    let embedded = otel["embedded"].as_bool().unwrap_or(true);
+    let receivers = Tree::Map([("prometheus".to_owned(), Tree::Null)].into_iter().collect());
+    CollectorPlan {
+        embedded,
+        required: otel["required"].as_bool().unwrap_or_default(),
+        endpoint: None,
+        scrape_interval_seconds: 1.0,
+        final_scrape_grace_seconds: otel["final_scrape_grace_seconds"].as_f64().unwrap_or(20.0),
+        shutdown_wait_seconds: 30.0,
+        own_metrics: (!embedded).then_some(own_metrics),
+        config: Tree::Map([("receivers".to_owned(), receivers)].into_iter().collect()),
+    }
+}
+
 /// `${port:NAME}` and `${url:NAME}`; `self` is the unit.
 fn text(text: &str, own: &str) -> Text {
     let mut out = Text::default();
@@ -254,10 +293,13 @@ fn text(text: &str, own: &str) -> Text {
     while let Some((before, after)) = rest.split_once("${") {
         let (inner, tail) = after.split_once('}').expect("a closing brace");
         let (kind, name) = inner.split_once(':').expect("kind and name");
-        let process = if name == "self" { own.to_owned() } else { name.to_owned() };
+        let process = name.strip_prefix("self").map_or_else(|| name.to_owned(), |key| format!("{own}{key}"));
         out.push_literal(before);
         out.push_reference(match kind {
-            "port" => Reference::Port { process, key: None },
+            "port" => match process.split_once('.') {
+                Some((process, key)) => Reference::Port { process: process.into(), key: Some(key.into()) },
+                None => Reference::Port { process, key: None },
+            },
             "url" => Reference::Url { process },
             "secret" => Reference::Secret { name: process, default: None },
             _ => panic!("no such reference: {inner}"),
@@ -338,7 +380,10 @@ fn probe(probe: &Value, own: &str) -> Probe {
     Probe {
         kind,
         host: of_host.then(|| Text::from(probe["host"].as_str().unwrap_or("127.0.0.1"))),
-        port: of_host.then(|| Text::reference(Reference::Port { process: own.to_owned(), key: None })),
+        port: of_host.then(|| match own {
+            "otel_collector" => health(),
+            _ => Text::reference(Reference::Port { process: own.to_owned(), key: None }),
+        }),
         timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
         interval_seconds: None,
         request_timeout_seconds: 5.0,
