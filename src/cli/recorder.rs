@@ -1,0 +1,134 @@
+//! One thread that reads all events: writes them down, folds the summary, shows them, exports them.
+//!
+//! The supervisor only puts events into a queue, so a slow disk or terminal never holds it up.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use crate::events::{Event, EventKind, Sink};
+use crate::jobdir::{EventLog, Summary, lens_warnings, write_file};
+use crate::plan::Plan;
+use crate::report::Reporter;
+use crate::telemetry::Exporter;
+
+/// How long the last of gymrun's own telemetry may take: one export of each signal.
+const TELEMETRY_LIMIT: Duration = Duration::from_secs(5);
+
+enum Message {
+    Event(Box<Event>),
+    FinishTelemetry(Sender<()>),
+    End,
+}
+
+/// The reader of events, running.
+pub(super) struct Recorder {
+    queue: Sender<Message>,
+    thread: JoinHandle<Summary>,
+}
+
+impl Recorder {
+    /// Starts the thread.
+    pub(super) fn start(plan: &Plan, job_dir: &Path, reporter: Reporter, exporter: Exporter) -> io::Result<Self> {
+        let (queue, messages) = channel();
+        let log = EventLog::open(job_dir)?;
+        let reading = Reading {
+            plan: plan.clone(),
+            summary: Summary::new(plan),
+            job_dir: job_dir.to_owned(),
+            log,
+            log_failed: false,
+            reporter,
+            exporter,
+        };
+        let thread = Builder::new().name("events".to_owned()).spawn(move || reading.run(&messages))?;
+        Ok(Self { queue, thread })
+    }
+
+    /// Where the supervisor says what happens.
+    pub(super) fn sink(&self) -> Sink {
+        let queue = self.queue.clone();
+        Sink::new(move |event| {
+            let _ = queue.send(Message::Event(Box::new(event)));
+        })
+    }
+
+    /// A function that sends all of gymrun's own telemetry off and waits for that, within limits.
+    pub(super) fn telemetry_finisher(&self) -> impl FnOnce() + Send + 'static {
+        let queue = self.queue.clone();
+        move || {
+            let (done, wait) = channel();
+            if queue.send(Message::FinishTelemetry(done)).is_ok() {
+                let _ = wait.recv_timeout(TELEMETRY_LIMIT);
+            }
+        }
+    }
+
+    /// Waits until everything is written.
+    pub(super) fn end(self) -> Option<Summary> {
+        let _ = self.queue.send(Message::End);
+        self.thread.join().ok()
+    }
+}
+
+struct Reading {
+    plan: Plan,
+    summary: Summary,
+    job_dir: PathBuf,
+    log: EventLog,
+    log_failed: bool,
+    reporter: Reporter,
+    exporter: Exporter,
+}
+
+impl Reading {
+    fn run(mut self, messages: &Receiver<Message>) -> Summary {
+        for message in messages {
+            match message {
+                Message::Event(event) => self.read(&event),
+                Message::FinishTelemetry(done) => {
+                    self.exporter.finish();
+                    let _ = done.send(());
+                }
+                Message::End => break,
+            }
+        }
+        self.summary
+    }
+
+    fn read(&mut self, event: &Event) {
+        self.take(event);
+        if matches!(event.kind, EventKind::AllReady { .. }) {
+            for kind in lens_warnings(&self.job_dir, &self.plan) {
+                self.take(&Event { kind, ..event.clone() });
+            }
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        if let Err(error) = self.log.append(event)
+            && !self.log_failed
+        {
+            self.log_failed = true;
+            (self.reporter.line_sink())(&format!("gymrun: warning: cannot write events.jsonl: {error}"));
+        }
+        self.summary.apply(event);
+        if matches!(event.kind, EventKind::JobEnded { .. }) {
+            // result.json stands before the last line says that the job is over.
+            self.write_result();
+        }
+        self.reporter.apply(event, &self.summary);
+        self.exporter.apply(event);
+    }
+
+    fn write_result(&self) {
+        let written = serde_json::to_vec_pretty(&self.summary)
+            .map_err(io::Error::other)
+            .and_then(|result| write_file(&self.job_dir.join("result.json"), &result, 0o600));
+        if let Err(error) = written {
+            (self.reporter.line_sink())(&format!("gymrun: warning: cannot write result.json: {error}"));
+        }
+    }
+}

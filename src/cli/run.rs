@@ -1,0 +1,78 @@
+//! `gymrun run FILE`: plan, job directory, supervisor, and the readers of its events.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+
+use super::arguments::{Format, PlanArguments, RunArguments, say_problems};
+use super::recorder::Recorder;
+use crate::diag::{Problem, Problems, exit};
+use crate::jobdir::JobDir;
+use crate::plan::Plan;
+use crate::report::{Reporter, Style};
+use crate::supervisor::{self, DriverOutput, RunOptions, ShowOutput};
+use crate::telemetry::{Exporter, JobTrace};
+
+/// Runs a job to its end and gives gymrun's exit code.
+pub(super) fn run(arguments: &RunArguments) -> i32 {
+    let Some(file) = &arguments.file else {
+        say_problems(&Problem::new("a job file is missing").hint("gymrun FILE, or gymrun --help").into());
+        return exit::INVALID;
+    };
+    if arguments.resolve_only {
+        return super::plan::run(&PlanArguments {
+            file: file.clone(),
+            job: arguments.job.clone(),
+            format: if arguments.json { Format::Json } else { Format::Text },
+            show: None,
+            arguments: arguments.arguments.clone(),
+        });
+    }
+    match arguments.job.load(file, &arguments.arguments, true) {
+        Ok(plan) => run_plan(&plan, arguments.json),
+        Err(problems) => {
+            say_problems(&problems);
+            exit::INVALID
+        }
+    }
+}
+
+fn run_plan(plan: &Plan, json: bool) -> i32 {
+    let prepared = JobDir::create(plan).and_then(|job_dir| {
+        let style = match (json, io::stderr().is_terminal()) {
+            (true, _) => Style::Json,
+            (false, true) => Style::Live,
+            (false, false) => Style::Lines,
+        };
+        let reporter = Reporter::new(style, plan);
+        let lines = reporter.line_sink();
+        let trace = JobTrace::new();
+        let recorder = Recorder::start(plan, job_dir.path(), reporter, Exporter::new(plan, trace))
+            .map_err(|error| Problem::new(format!("cannot write to `{}`: {error}", job_dir.path().display())))?;
+        Ok((job_dir, lines, trace, recorder))
+    });
+    let (job_dir, lines, trace, recorder) = match prepared {
+        Ok(prepared) => prepared,
+        Err(problem) => {
+            say_problems(&Problems::from(problem));
+            return exit::FAILED;
+        }
+    };
+    let sink = recorder.sink();
+    for warning in plan.warnings.iter().chain(job_dir.warnings()) {
+        let place = if warning.path.is_empty() { String::new() } else { format!("{}: ", warning.path) };
+        sink.warn(None, format!("{place}{}", warning.message), warning.hint.clone());
+    }
+    let outcome = supervisor::run(
+        plan,
+        RunOptions {
+            job_dir: job_dir.path().to_owned(),
+            traceparent: trace.traceparent(),
+            environment: std::env::vars_os().collect::<BTreeMap<_, _>>(),
+            sink,
+            show: ShowOutput { driver: if json { DriverOutput::Stderr } else { DriverOutput::Apart }, lines },
+            before_collector_stop: Box::new(recorder.telemetry_finisher()),
+        },
+    );
+    recorder.end();
+    outcome.code
+}

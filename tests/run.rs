@@ -1,0 +1,227 @@
+//! The real binary runs small jobs: exit codes, order of the end, what is left behind, what stands in the job directory.
+#![expect(clippy::disallowed_methods, reason = "the tests start the binary from outside")]
+
+mod binary;
+
+use std::fs;
+use std::time::Duration;
+
+use binary::{Job, descendants_of, read_json, wait_until};
+
+/// A job without a collector whose driver runs `shell`.
+fn driver(shell: &str) -> String {
+    format!("name: t\notel: {{enabled: false}}\ndriver:\n  shell: |\n    {}\n", shell.replace('\n', "\n    "))
+}
+
+#[test]
+fn the_drivers_code_is_gymruns_code() {
+    for (shell, code, signal) in [
+        ("exit 0", 0, None),
+        ("exit 1", 1, None),
+        ("exit 42", 42, None),
+        ("exit 255", 255, None),
+        ("kill -KILL $$", 137, Some(9)),
+        ("kill -TERM $$", 143, Some(15)),
+        ("kill -SEGV $$", 139, Some(11)),
+    ] {
+        let job = Job::new("job.yaml", &driver(shell));
+        let ended = job.run(&[]);
+        assert_eq!(ended.code, Some(code), "{shell}\n{}", ended.stderr);
+        let result = read_json(&job.dir("t").join("result.json"));
+        assert_eq!(result["code"], code, "{shell}");
+        assert_eq!(result["driver"]["signal"].as_i64(), signal, "{shell}");
+    }
+}
+
+#[test]
+fn the_drivers_output_is_shown_and_kept_byte_by_byte() {
+    let job = Job::new("job.yaml", &driver("printf 'out\\n\\210\\377end'; printf 'err\\n' >&2"));
+    let ended = job.run(&[]);
+    assert_eq!(ended.stdout_bytes, b"out\n\x88\xffend");
+    assert!(ended.stderr.contains("err\n"), "{}", ended.stderr);
+    let log = fs::read(job.dir("t").join("logs/driver.log")).expect("a log");
+    assert_eq!(log.len(), b"out\n\x88\xffend".len() + b"err\n".len());
+}
+
+#[test]
+fn with_json_stdout_has_events_alone() {
+    let job = Job::new("job.yaml", &driver("echo hello"));
+    let ended = job.run(&["--json"]);
+    assert_eq!(ended.code, Some(0));
+    let events: Vec<serde_json::Value> =
+        ended.stdout.lines().map(|l| serde_json::from_str(l).expect("one JSON object a line")).collect();
+    assert_eq!(events.first().expect("events")["event"], "job_started");
+    assert_eq!(events.last().expect("events")["event"], "job_ended");
+    assert!(ended.stderr.contains("hello"), "{}", ended.stderr);
+    let kept = fs::read_to_string(job.dir("t").join("events.jsonl")).expect("events.jsonl");
+    assert_eq!(kept, ended.stdout);
+}
+
+#[test]
+fn arguments_after_the_dashes_reach_the_driver() {
+    let job = Job::new("job.yaml", "name: t\notel: {enabled: false}\ndriver: {command: [echo, a]}\n");
+    let ended = job.run(&["--", "--b", "c d", "0510"]);
+    assert_eq!(ended.stdout, "a --b c d 0510\n");
+}
+
+#[test]
+fn a_killed_server_ends_the_job_with_its_name_signal_and_last_lines() {
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\n\
+         services:\n  fragile: {shell: 'echo about to fall; sleep 0.5; kill -KILL $$'}\n\
+         driver: {command: [sleep, \"60\"]}\n",
+    );
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    for word in ["fragile", "signal 9", "about to fall"] {
+        assert!(ended.stderr.contains(word), "no `{word}` in\n{}", ended.stderr);
+    }
+    let result = read_json(&job.dir("t").join("result.json"));
+    assert_eq!(result["class"], "process_died");
+    assert_eq!(result["processes"]["driver"]["state"], "stopped");
+}
+
+#[test]
+fn ignored_exits_are_warnings() {
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\n\
+         services:\n  fragile: {shell: 'exit 3', on_exit: ignore}\n\
+         driver: {command: [sleep, \"1\"]}\n",
+    );
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let result = read_json(&job.dir("t").join("result.json"));
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("fragile") && warnings.contains("exited 3"), "{warnings}");
+}
+
+#[test]
+fn told_to_stop_it_ends_in_order_and_leaves_nothing() {
+    for (signal, code) in [(libc::SIGTERM, 143), (libc::SIGINT, 130), (libc::SIGHUP, 129)] {
+        let job = Job::new(
+            "job.yaml",
+            "name: t\notel: {enabled: false}\n\
+             services:\n  loner: {shell: 'setsid sh -c \"trap \\\"\\\" TERM; sleep 300\" & trap \"exit 0\" TERM; wait', grace_seconds: 1}\n\
+             driver: {shell: 'sleep 300 & echo running; wait'}\n",
+        );
+        let mut running = job.start(&[]);
+        running.wait_for_stdout("running");
+        let before = descendants_of(running.pid());
+        assert!(before.len() >= 4, "{before:?}");
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        wait_until("every descendant is gone", Duration::from_secs(5), || before.iter().all(binary::Process::is_gone));
+        assert_eq!(read_json(&job.dir("t").join("result.json"))["class"], "told_to_stop");
+    }
+}
+
+#[test]
+fn the_second_signal_kills_at_once() {
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\n\
+         driver: {shell: 'trap \"\" TERM; echo running; while :; do sleep 1; done', grace_seconds: 300}\n",
+    );
+    let mut running = job.start(&[]);
+    running.wait_for_stdout("running");
+    let before = descendants_of(running.pid());
+    running.signal(libc::SIGTERM);
+    running.wait_for_stderr("stopping");
+    running.signal(libc::SIGTERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(143), "{}", ended.stderr);
+    assert!(before.iter().all(binary::Process::is_gone));
+}
+
+#[test]
+fn the_time_limit_ends_the_job_in_order_with_124() {
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\ntime_limit_seconds: 0.5\ndriver: {command: [sleep, \"60\"]}\n",
+    );
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(124), "{}", ended.stderr);
+    assert_eq!(read_json(&job.dir("t").join("result.json"))["class"], "time_limit");
+}
+
+#[test]
+fn without_a_driver_it_serves_until_told_to_stop() {
+    let job = Job::new("job.yaml", "name: t\notel: {enabled: false}\nservices: {one: {command: [sleep, \"300\"]}}\n");
+    let mut running = job.start(&[]);
+    running.wait_for_stderr("all ready");
+    running.signal(libc::SIGTERM);
+    assert_eq!(running.end().code, Some(143));
+}
+
+#[test]
+fn a_job_id_is_held_by_one_run_and_its_former_files_are_kept() {
+    let job = Job::new("job.yaml", &driver("echo first; sleep 300"));
+    let mut running = job.start(&[]);
+    running.wait_for_stdout("first");
+    let refused = job.run(&[]);
+    assert_eq!(refused.code, Some(125), "{}", refused.stderr);
+    assert!(refused.stderr.contains("is running already"), "{}", refused.stderr);
+    running.signal(libc::SIGTERM);
+    running.end();
+    job.rewrite(&driver("echo second"));
+    assert_eq!(job.run(&[]).code, Some(0));
+    let former = fs::read_to_string(job.dir("t").join("attempts/1/logs/driver.log")).expect("kept");
+    assert!(former.starts_with("first"), "{former}");
+    let log = fs::read_to_string(job.dir("t").join("logs/driver.log")).expect("new");
+    assert_eq!(log, "second\n");
+    let latest = fs::canonicalize(job.output().join("latest")).expect("a link");
+    assert_eq!(latest, fs::canonicalize(job.dir("t")).expect("the job directory"));
+}
+
+#[test]
+fn a_missing_program_is_named_with_its_path() {
+    for (name, command, code, word) in [
+        ("driver", "/nowhere/bin", 127, "/nowhere/bin"),
+        ("driver", "no-such-program-at-all", 127, "no-such-program-at-all"),
+        ("driver", "/etc/passwd", 126, "/etc/passwd"),
+    ] {
+        let job =
+            Job::new("job.yaml", &format!("name: t\notel: {{enabled: false}}\n{name}: {{command: [{command}]}}\n"));
+        let ended = job.run(&[]);
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        assert!(ended.stderr.contains(word), "{}", ended.stderr);
+    }
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\nservices: {gone: {command: [\"true\"], cwd: /nowhere/at/all}}\ndriver: {command: [\"true\"]}\n",
+    );
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    assert!(ended.stderr.contains("gone") && ended.stderr.contains("/nowhere/at/all"), "{}", ended.stderr);
+}
+
+#[test]
+fn wrong_usage_and_invalid_jobs_are_2_and_start_nothing() {
+    let job = Job::new("job.yaml", "name: t\nnonsense: 1\ndriver: {comand: [\"true\"]}\n");
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(2));
+    for word in ["nonsense", "driver.comand", "command", "job.yaml:2", "job.yaml:3"] {
+        assert!(ended.stderr.contains(word), "no `{word}` in\n{}", ended.stderr);
+    }
+    assert!(!job.output().exists(), "nothing was made");
+    assert_eq!(job.run(&["--no-such-flag"]).code, Some(2));
+}
+
+#[test]
+fn plan_prints_and_starts_nothing() {
+    let job = Job::new("job.yaml", &driver("exit 3"));
+    for format in ["text", "json", "yaml"] {
+        let ended = job.command("plan", &["--format", format]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains("driver"), "{format}: {}", ended.stdout);
+    }
+    for show in ["collector", "environment", "order"] {
+        assert_eq!(job.command("plan", &["--show", show]).code, Some(0));
+    }
+    assert_eq!(job.run(&["--resolve-only"]).code, Some(0));
+    assert_eq!(job.command("check", &[]).code, Some(0));
+    assert!(!job.output().exists(), "nothing was made");
+}
