@@ -14,7 +14,7 @@ use crate::diag::exit;
 use crate::plan::Stdin;
 use crate::procfs::{Identity, Proc};
 
-use super::program;
+use super::{program, terminal};
 
 /// Where a child's output goes.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub struct Started {
     pub identity: Identity,
     /// The reading ends of its pipes: one for [`Output::Pipe`], stdout and stderr for [`Output::Pipes`].
     pub pipes: Vec<OwnedFd>,
+    /// It has gymrun's terminal until it ends.
+    pub(super) lent: bool,
 }
 
 /// Why a child could not be started.
@@ -139,18 +141,22 @@ impl Launch {
             .stdout(stdout)
             .stderr(stderr)
             .process_group(0);
-        prepare(&mut command);
+        let lent = self.stdin == Stdin::Inherit && terminal::is_ours();
+        prepare(&mut command, lent);
         let child = command.spawn().map_err(|error| program::refusal(&path, &error))?;
         let pid = child.id().cast_signed();
+        if lent {
+            terminal::lend(pid);
+        }
         // Not reaped yet, since the lock is held: even if it has ended, its entry is still there.
         let identity = Proc::default().identity(pid).unwrap_or(Identity { pid, started: 0 });
-        Ok(Started { identity, pipes })
+        Ok(Started { identity, pipes, lent })
     }
 }
 
 /// What happens in the child between fork and exec.
 #[expect(unsafe_code, reason = "the child must be put in order between fork and exec")]
-fn prepare(command: &mut Command) {
+fn prepare(command: &mut Command, has_terminal: bool) {
     let parent = nix::unistd::getpid().as_raw();
     let setup = move || {
         // SAFETY: only async-signal-safe calls on plain values: nothing allocates, locks or touches memory of others.
@@ -165,6 +171,9 @@ fn prepare(command: &mut Command) {
             for signal in 1..=64 {
                 // Fails for those that cannot be changed, which is what is wanted.
                 libc::signal(signal, libc::SIG_DFL);
+            }
+            if has_terminal {
+                libc::signal(libc::SIGTSTP, libc::SIG_IGN);
             }
             let mut none = std::mem::zeroed::<libc::sigset_t>();
             libc::sigemptyset(&raw mut none);

@@ -12,6 +12,7 @@ mod launch;
 mod os_signals;
 mod program;
 mod reaper;
+mod terminal;
 
 pub use copy::{Copier, CopyPlan, Destination, LineSink, Source};
 pub use exit::Exit;

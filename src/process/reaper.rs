@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::exit::Exit;
 use super::launch::{Launch, LaunchError, LaunchErrorKind, Started};
+use super::terminal;
 use crate::procfs::Proc;
 
 type OnStart = Box<dyn FnOnce(Result<Started, LaunchError>) + Send>;
@@ -76,7 +77,14 @@ fn spawn(registry: &Registry, request: Request) {
     let mut children = registry.lock();
     match launch.start() {
         Ok(child) => {
-            children.insert(child.identity.pid, exited);
+            let lent = child.lent;
+            let ended = move |exit| {
+                if lent {
+                    terminal::take_back();
+                }
+                exited(exit);
+            };
+            children.insert(child.identity.pid, Box::new(ended));
             // Still under the lock, so that nobody hears of its end first.
             started(Ok(child));
             registry.spawned.notify_all();
