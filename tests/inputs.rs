@@ -3,57 +3,46 @@
 
 use std::path::{Path, PathBuf};
 
-use gymrun::diag::{Problem, Problems};
-use gymrun::inputs::{BuiltIn, Language, Request, World};
-use gymrun::policy::schema::{Checked, check};
-use gymrun::policy::spec::{EnvValue, Spec};
-
-const LOCAL: [BuiltIn; 1] = [BuiltIn {
-    name: "local",
-    language: Language::Yaml,
-    text: "cluster: local\notel: {endpoint: false, service_name: nemo-gym, gpu_metrics_port: false, node_metrics_port: false}\n",
-}];
+use gymrun::diag::Problems;
+use gymrun::inputs::World;
+use gymrun::plan::{Plan, Readiness, Unit, Value, VariableValue};
+use gymrun::policy::{Request, load};
 
 fn world(directory: &Path, variables: &[(&str, &str)]) -> World {
     let environment = variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     World { environment, ..World::isolated(directory) }
 }
 
-/// What a job file becomes; `Err` if it cannot even be read.
-fn load(file: &Path, world: &World, set: &[&str]) -> Result<Checked, Problems> {
-    let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
-    let request = Request { world, job_id: "j1", site: &[], set: &set, output_path: None, built_in: &LOCAL };
-    let layers = request.collect(file, &mut |file| Err(Problem::new(format!("no Lua: {}", file.display)).into()))?;
-    Ok(check(layers, "j1", world))
-}
-
-fn load_text(text: &str, variables: &[(&str, &str)]) -> Result<Checked, Problems> {
+/// A job in a directory of its own, with settings.
+fn load_text(text: &str, variables: &[(&str, &str)], set: &[&str]) -> Result<Plan, Problems> {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("job.yaml"), text).unwrap();
-    load(Path::new("job.yaml"), &world(directory.path(), variables), &[])
+    let mut request = Request::new("job.yaml", world(directory.path(), variables));
+    request.set = set.iter().map(|s| (*s).to_owned()).collect();
+    // What is compared is the same in every directory.
+    request.output_path = Some("/out".into());
+    load(request)
 }
 
 /// A job that must be good.
-fn good(text: &str, variables: &[(&str, &str)]) -> Spec {
-    let checked = load_text(text, variables).unwrap();
-    assert!(checked.problems.is_empty(), "{}", checked.problems);
-    checked.spec
+fn good(text: &str, variables: &[(&str, &str)]) -> Plan {
+    let plan = load_text(text, variables, &[]).unwrap();
+    assert!(plan.warnings.is_empty(), "{:?}", plan.warnings);
+    plan
 }
 
 /// What is said of a job that must be bad.
 fn bad(text: &str) -> String {
-    match load_text(text, &[]) {
-        Err(problems) => problems.to_string(),
-        Ok(checked) => {
-            assert!(checked.problems.any_error(), "{:?}", checked.spec);
-            checked.problems.to_string()
-        }
-    }
+    load_text(text, &[], &[]).unwrap_err().to_string()
 }
 
-fn env(spec: &Spec, process: &str, name: &str) -> String {
-    match &spec.process(process).unwrap().env[name].value {
-        EnvValue::Set(gymrun::plan::Value::Text(text)) => text.as_literal().unwrap().to_owned(),
+fn unit<'a>(plan: &'a Plan, name: &str) -> &'a Unit {
+    plan.unit(name).unwrap()
+}
+
+fn env(plan: &Plan, process: &str, name: &str) -> String {
+    match &unit(plan, process).env[name].value {
+        VariableValue::Set(Value::Text(text)) => text.as_literal().unwrap().to_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -67,10 +56,7 @@ fn every_problem_of_a_bad_job_is_said_at_once() {
     assert!(!files.is_empty());
     let mut different = Vec::new();
     for file in files {
-        let said = match load(&file, &world(&folder, &[]), &[]) {
-            Ok(checked) => checked.problems.to_string(),
-            Err(problems) => problems.to_string(),
-        };
+        let said = load(Request::new(&file, world(&folder, &[]))).unwrap_err().to_string();
         let expected = file.with_extension("txt");
         if std::env::var_os("GYMRUN_BLESS").is_some() {
             std::fs::write(&expected, &said).unwrap();
@@ -85,18 +71,18 @@ const SERVER: &str = "type: resources_servers\n    command: [x]\n";
 
 #[test]
 fn p01_merge_keys_bring_shared_defaults() {
-    let spec = good(
+    let plan = good(
         "_base: &b {env: {A: \"1\"}, health_check: {timeout_seconds: 5}}\nname: x\nservers:\n  s:\n    <<: *b\n    \
          type: resources_servers\n    command: [x]\n",
         &[],
     );
-    assert_eq!(env(&spec, "s", "A"), "1");
-    assert_eq!(timeout(&spec, "s"), 5.0);
+    assert_eq!(env(&plan, "s", "A"), "1");
+    assert_eq!(timeout(&plan, "s"), 5.0);
 }
 
-fn timeout(spec: &Spec, process: &str) -> f64 {
-    match &spec.process(process).unwrap().readiness {
-        gymrun::plan::Readiness::Probe(probe) => probe.timeout_seconds,
+fn timeout(plan: &Plan, process: &str) -> f64 {
+    match &unit(plan, process).readiness {
+        Readiness::Probe(probe) => probe.timeout_seconds,
         other => panic!("{other:?}"),
     }
 }
@@ -119,16 +105,14 @@ fn p03_a_duplicate_key_names_both_lines() {
 
 #[test]
 fn p04_p05_p08_text_stays_text() {
-    let spec = good(
+    let plan = good(
         "name: 8000\nservices:\n  3090:\n    command: [a, 0510210600, no, 1e5, 3090, 1.50, ~x, 0x1F]\n    model: 007\ndriver:\n  \
          command: [x]\n  env: {ACCT: 0510210600, ID: 00001, COUNTRY: no, MODE: on, F: false, P: p@s$w0rd, E: 1e5, D: 2001-01-01}\n",
         &[],
     );
-    assert_eq!(spec.name, "8000");
-    assert_eq!(spec.processes[0].name, "3090");
-    assert_eq!(spec.processes[0].model.as_ref().unwrap().value, "007");
-    let gymrun::policy::spec::CommandSpec::Argv(argv) = &spec.processes[0].command else { panic!() };
-    let argv: Vec<&str> = argv.iter().map(|word| word.as_literal().unwrap()).collect();
+    assert_eq!(plan.name, "8000");
+    assert_eq!(unit(&plan, "3090").model.as_deref(), Some("007"));
+    let argv: Vec<&str> = unit(&plan, "3090").argv.iter().map(|word| word.as_literal().unwrap()).collect();
     assert_eq!(argv, ["a", "0510210600", "no", "1e5", "3090", "1.50", "~x", "0x1F"]);
     for (name, value) in [
         ("ACCT", "0510210600"),
@@ -140,7 +124,7 @@ fn p04_p05_p08_text_stays_text() {
         ("E", "1e5"),
         ("D", "2001-01-01"),
     ] {
-        assert_eq!(env(&spec, "driver", name), value);
+        assert_eq!(env(&plan, "driver", name), value);
     }
     let said = bad("name: x\ndriver:\n  command: [x]\n  env:\n    NULLISH: ~\n");
     assert!(said.contains("driver.env.NULLISH: text or a whole number is due, not null"), "{said}");
@@ -150,23 +134,23 @@ fn p04_p05_p08_text_stays_text() {
 #[test]
 fn p06_p07_byte_order_marks_and_windows_line_ends_change_nothing() {
     let text = "name: x\ndriver:\n  shell: |\n    set -e\n    echo hi\n  env:\n    A: >-\n      a\n      b\n";
-    let mut plain = good(text, &[]);
+    let plain = good(text, &[]);
     let other = good(&format!("\u{feff}{}", text.replace('\n', "\r\n")), &[]);
-    // Each is read in a directory of its own.
-    plain.output_path.clone_from(&other.output_path);
-    assert_eq!(plain, other);
-    assert!(!format!("{other:?}").contains("\\r"));
+    let json = |plan: &Plan| serde_json::to_value(&plan.units[1]).unwrap();
+    assert_eq!(json(&plain)["argv"], json(&other)["argv"]);
+    assert!(!json(&other).to_string().contains("\\r"), "{}", json(&other));
+    assert_eq!(env(&other, "driver", "A"), "a b");
 }
 
 #[test]
 fn p09_nothing_is_expanded_twice() {
-    let spec = good(
+    let plan = good(
         "name: x\ndriver:\n  command: [x]\n  env: {A: \"${env:PW}\", B: \"o$ne\", C: \"$${HOME}\"}\n",
         &[("PW", "p@s$w0rd ${HOME}"), ("HOME", "/h")],
     );
-    assert_eq!(env(&spec, "driver", "A"), "p@s$w0rd ${HOME}");
-    assert_eq!(env(&spec, "driver", "B"), "o$ne");
-    assert_eq!(env(&spec, "driver", "C"), "${HOME}");
+    assert_eq!(env(&plan, "driver", "A"), "p@s$w0rd ${HOME}");
+    assert_eq!(env(&plan, "driver", "B"), "o$ne");
+    assert_eq!(env(&plan, "driver", "C"), "${HOME}");
 }
 
 #[test]
@@ -193,18 +177,15 @@ fn p11_an_alias_bomb_is_refused() {
 
 #[test]
 fn the_command_line_is_the_top_layer() {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("job.yaml"), "name: x\ndriver: {command: [x], env: {A: 1, B: 2}}\n").unwrap();
-    let world = world(directory.path(), &[]);
-    let set = ["driver.env.A=007", "driver.env.B=!unset", "telemetry.enabled=true", "output_path=sub/out", "cluster=c"];
-    let checked = load(Path::new("job.yaml"), &world, &set).unwrap();
-    assert!(checked.problems.is_empty(), "{}", checked.problems);
-    assert_eq!(env(&checked.spec, "driver", "A"), "007");
-    assert!(!checked.spec.driver.as_ref().unwrap().env.contains_key("B"));
-    assert_eq!(checked.spec.telemetry.enabled.source.to_string(), "<command line>");
-    assert_eq!(checked.spec.output_path, directory.path().join("sub/out").to_str().unwrap());
-    assert_eq!(checked.spec.cluster, "c");
-    let said = load(Path::new("job.yaml"), &world, &["driver.comand=[y]"]).unwrap().problems.to_string();
+    let job = "name: x\ndriver: {command: [x], env: {A: 1, B: 2}}\n";
+    let set = ["driver.env.A=007", "driver.env.B=!unset", "telemetry.span_groups=all", "cluster=c"];
+    let plan = load_text(job, &[("NEMO_GYM_OTEL_SPAN_GROUPS", "job")], &set).unwrap();
+    assert_eq!(env(&plan, "driver", "A"), "007");
+    assert_eq!(unit(&plan, "driver").env["A"].source, "<command line>");
+    assert!(!unit(&plan, "driver").env.contains_key("B"));
+    assert_eq!(env(&plan, "driver", "NEMO_GYM_OTEL_SPAN_GROUPS"), "all");
+    assert_eq!((plan.cluster.as_str(), plan.output_path.as_str()), ("c", "/out"));
+    let said = load_text(job, &[], &["driver.comand=[y]"]).unwrap_err().to_string();
     assert!(
         said.contains("driver.comand: unknown key\n  --> <command line>\n  hint: did you mean `command`?"),
         "{said}"

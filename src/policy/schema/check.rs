@@ -81,7 +81,7 @@ fn not(node: &Node, takes: &Type, path: &str) -> Problem {
     match (&node.value, takes) {
         (NodeValue::Null, _) => problem.hint("leave the key out, or `!unset` to take away what lies below"),
         (NodeValue::Plain(text), Type::Int(..) | Type::Port)
-            if text.len() > 1 && text.trim_start_matches('0').parse::<i64>().is_ok() =>
+            if text.starts_with('0') && text.trim_start_matches('0').parse::<i64>().is_ok() =>
         {
             problem.hint(format!("write `{}`, without the zeros in front", text.trim_start_matches('0')))
         }

@@ -95,13 +95,16 @@ pub fn document(node: &Node, path: &str) -> Result<Tree, Problems> {
 pub fn typed_attributes(node: Option<&Node>) -> IndexMap<String, Placed<Tree>> {
     let entries = node.and_then(entries).into_iter().flatten();
     entries
-        .map(|(name, node)| {
+        .filter_map(|(name, node)| {
             let value = match tree(node, &mut no_peer) {
                 // A plain `1.50` is text here: attributes are no floating-point numbers.
-                Tree::Float(_) => Tree::Text(late(node).unwrap_or_default()),
-                value => value,
+                Tree::Float(_) => Tree::Text(late(node)?),
+                value @ (Tree::Int(_) | Tree::Bool(_)) => value,
+                Tree::Text(text) if !text.has_secret() => Tree::Text(text),
+                // The check has said that this is none.
+                _ => return None,
             };
-            (name.clone(), Placed { value, location: node.location.clone() })
+            Some((name.clone(), Placed { value, location: node.location.clone() }))
         })
         .collect()
 }

@@ -66,8 +66,17 @@ fn path_of(spec: &ProcessSpec, node: &Node, index: usize) -> String {
 
 /// Each circle once, begun at the process that the author wrote first.
 fn circles(processes: &[Built], next: &BTreeMap<&str, Vec<&str>>, problems: &mut Problems) {
+    // Those that wait for nobody who is left are in no circle: most jobs are through here.
+    let mut left = next.clone();
+    loop {
+        let waiting: Vec<&str> = left.keys().copied().collect();
+        left.retain(|_, names| names.iter().any(|name| waiting.binary_search(name).is_ok()));
+        if left.len() == waiting.len() {
+            break;
+        }
+    }
     let mut done: Vec<&str> = Vec::new();
-    for Built { spec, .. } in processes {
+    for Built { spec, .. } in processes.iter().filter(|built| left.contains_key(built.spec.name.as_str())) {
         let start = spec.name.as_str();
         let Some(circle) = circle_from(start, next, &done) else { continue };
         done.extend(&circle);

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 #![expect(clippy::float_cmp, reason = "numbers that were written, not computed")]
 
+mod arbitrary;
 mod case;
 mod hooks;
 mod processes;
