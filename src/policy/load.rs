@@ -95,24 +95,13 @@ fn read(lua: &Lua, request: &Request, job_id: &str) -> Result<Plan, Problems> {
     let mut read_lua = |file: &SourceFile| read_lua(lua, file, file.display == job_display);
     let layers = layers.collect(&request.job_file, &mut read_lua)?;
     let job_file = layers.job_file.clone();
-    let mut checked = schema::check(layers, job_id, world);
-    let wrong = checked.problems.any_error();
-    if wrong {
-        // What is wrong stands as its default; fragments would be asked about a job that nobody wrote.
-        checked.spec.fragments.iter_mut().for_each(|fragment| fragment.hooks.clear());
+    let checked = schema::check(layers, job_id, world);
+    if checked.problems.any_error() {
+        // The check has found what processes are to each other as well; hooks would be asked about a job that nobody wrote.
+        return Err(checked.problems);
     }
     let frame = frame(request, &checked.spec, job_id, job_file);
-    let compiled = assemble(lua, &checked.spec, &frame, warnings(&checked.problems)).and_then(compile);
-    if !wrong {
-        return compiled;
-    }
-    let mut problems = checked.problems;
-    for problem in compiled.err().into_iter().flatten() {
-        if !problems.iter().any(|said| said.path == problem.path && said.location == problem.location) {
-            problems.push(problem);
-        }
-    }
-    Err(problems)
+    assemble(lua, &checked.spec, &frame, checked.problems).and_then(compile)
 }
 
 fn frame(request: &Request, spec: &Spec, job_id: &str, job_file: String) -> Frame {
@@ -127,15 +116,6 @@ fn frame(request: &Request, spec: &Spec, job_id: &str, job_file: String) -> Fram
         driver_arguments: request.driver_arguments.clone(),
         program: world.program.clone(),
     }
-}
-
-/// The warnings alone: they go on with the plan.
-fn warnings(problems: &Problems) -> Problems {
-    let mut warnings = Problems::new();
-    for problem in problems.iter().filter(|problem| problem.severity == crate::diag::Severity::Warning) {
-        warnings.push(problem.clone());
-    }
-    warnings
 }
 
 /// Runs a job or fragment in Lua, and reads what it returns.

@@ -86,6 +86,7 @@ pub fn check(layers: Layers, job_id: &str, world: &World) -> Checked {
     let otel = otel(part("otel").unwrap_or(&nothing), world, &mut problems);
     let telemetry = telemetry(part("telemetry").unwrap_or(&nothing), &otel, job_id, world, &mut problems);
     let collector = collector_defaults(part("process_defaults"));
+    names::ports(&processes, &otel, &mut problems);
     references(&merged, &processes, otel.enabled, world, &mut problems);
 
     let driver = match processes.last() {

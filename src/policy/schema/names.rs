@@ -1,14 +1,14 @@
-//! What the processes of a job are to each other: names, dependencies, the policy model, GPUs.
+//! What the processes of a job are to each other: names, dependencies, the policy model, GPUs, ports.
 
 use std::collections::BTreeMap;
 
 use super::check::below;
 use super::processes::Built;
 use super::value::{int, is_off, items};
-use crate::diag::{Problem, Problems};
+use crate::diag::{Location, Problem, Problems};
 use crate::inputs::{Node, NodeValue};
-use crate::plan::{COLLECTOR, DRIVER};
-use crate::policy::spec::{Gpus, Placed, ProcessSpec};
+use crate::plan::{COLLECTOR, DRIVER, PortChoice};
+use crate::policy::spec::{Gpus, OtelSpec, Placed, ProcessSpec};
 
 /// One name, one process.
 pub fn unique(processes: &[Built], problems: &mut Problems) {
@@ -177,5 +177,43 @@ pub fn gpus(processes: &mut [Built], problems: &mut Problems) {
             gpu += 1;
         }
         built.spec.gpus = if own.is_empty() { Gpus::Off } else { Gpus::These(own) };
+    }
+}
+
+/// No two listeners have one fixed port, the collector's included.
+pub fn ports(processes: &[Built], otel: &OtelSpec, problems: &mut Problems) {
+    let mut holders: BTreeMap<u16, (String, Location)> = BTreeMap::new();
+    if otel.enabled {
+        let own = [("grpc", otel.ports.grpc), ("http", otel.ports.http), ("health", otel.ports.health)];
+        for (key, port) in own {
+            hold(format!("otel.ports.{key}"), port, &otel.location, &mut holders, problems);
+        }
+    }
+    for Built { spec, .. } in processes {
+        let own = spec.port.iter().map(|port| ("port".to_owned(), port));
+        let further = spec.ports.iter().map(|(key, port)| (format!("ports.{key}"), port));
+        for (key, port) in own.chain(further) {
+            hold(format!("{}.{key}", spec.path), port.value, &port.location, &mut holders, problems);
+        }
+    }
+}
+
+fn hold(
+    path: String,
+    port: PortChoice,
+    location: &Location,
+    holders: &mut BTreeMap<u16, (String, Location)>,
+    problems: &mut Problems,
+) {
+    let PortChoice::Fixed(number) = port else { return };
+    if let Some((other, place)) = holders.get(&number) {
+        problems.push(
+            Problem::new(format!("port {number} is also asked for by `{other}` ({place})"))
+                .at(path)
+                .in_file(location.clone())
+                .hint("give one of them another port, or `auto`"),
+        );
+    } else {
+        holders.insert(number, (path, location.clone()));
     }
 }
