@@ -94,7 +94,8 @@ fn ignored_exits_are_warnings() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let result = read_json(&job.dir("t").join("result.json"));
     let warnings = result["warnings"].to_string();
-    assert!(warnings.contains("fragile") && warnings.contains("exited 3"), "{warnings}");
+    assert!(warnings.contains("fragile"), "{warnings}");
+    assert_eq!(result["processes"]["fragile"]["reason"], "exited 3");
 }
 
 #[test]
