@@ -8,7 +8,9 @@ It is put in front of PYTHONPATH for Gym servers, so Python runs it at every sta
 - telemetry is not asked for: nothing is done;
 - `nemo_gym` is never imported: nothing is done, nothing is said;
 - when `nemo_gym` is imported, it looks whether its telemetry can work at all;
-- when `nemo.lens` is imported, it looks for the names and adds those that are missing.
+- when `nemo.lens` is imported, it looks for the names and adds those that are missing;
+- when `uvicorn` is imported, requests get a context of their own by default: otherwise one that comes in on a kept-alive
+  connection before the one before it is finished becomes a child of that one, in the wrong trace.
 
 Nothing is imported earlier than it would be without this module. A `sitecustomize` that this file hides is run as well, and takes its place.
 
@@ -26,7 +28,7 @@ import os
 import sys
 from importlib.machinery import PathFinder
 
-_WATCHED = ("nemo_gym", "nemo.lens")
+_WATCHED = ("nemo_gym", "nemo.lens", "uvicorn.main")
 
 
 def _asked_for():
@@ -58,8 +60,25 @@ class _Watch:
         if name == "nemo_gym":
             self.check_gym(spec)
         else:
-            spec.loader = _Loader(spec.loader, self)
+            spec.loader = _Loader(spec.loader, self.loaded_lens if name == "nemo.lens" else _separate_requests)
         return spec
+
+    def loaded_lens(self, module, error):
+        """Looks at what came of `nemo.lens`."""
+        if error is not None:
+            self.say("no-telemetry", "nemo-lens cannot be imported: %s" % error)
+            return
+        opentelemetry = PathFinder.find_spec("opentelemetry")
+        if opentelemetry is None or PathFinder.find_spec("opentelemetry.sdk", opentelemetry.submodule_search_locations) is None:
+            self.say("no-telemetry", "the OpenTelemetry SDK is not installed in %s (install `nemo-gym[telemetry]`)" % sys.prefix)
+            return
+        try:
+            added = _add_missing_names()
+        except Exception as error:  # a server runs without telemetry rather than not at all
+            self.say("no-telemetry", "nemo-lens %s could not be patched: %r" % (_version(module), error))
+            return
+        if added:
+            self.say("patched", "nemo-lens %s lacks %s, which were added" % (_version(module), ", ".join(added)))
 
     def check_gym(self, spec):
         """Looks for what telemetry needs without importing any of it."""
@@ -73,11 +92,11 @@ class _Watch:
 
 
 class _Loader:
-    """Loads `nemo.lens` as its own loader does, then looks at what came."""
+    """Loads a module as its own loader does, then has `loaded(module, error)` look at what came."""
 
-    def __init__(self, loader, watch):
+    def __init__(self, loader, loaded):
         self._loader = loader
-        self._watch = watch
+        self._loaded = loaded
 
     def __getattr__(self, name):
         return getattr(self._loader, name)
@@ -91,19 +110,16 @@ class _Loader:
         try:
             self._loader.exec_module(module)
         except ImportError as error:
-            self._watch.say("no-telemetry", "nemo-lens cannot be imported: %s" % error)
+            self._loaded(module, error)
             raise
-        opentelemetry = PathFinder.find_spec("opentelemetry")
-        if opentelemetry is None or PathFinder.find_spec("opentelemetry.sdk", opentelemetry.submodule_search_locations) is None:
-            self._watch.say("no-telemetry", "the OpenTelemetry SDK is not installed in %s (install `nemo-gym[telemetry]`)" % sys.prefix)
-            return
-        try:
-            added = _add_missing_names()
-        except Exception as error:  # a server runs without telemetry rather than not at all
-            self._watch.say("no-telemetry", "nemo-lens %s could not be patched: %r" % (_version(module), error))
-            return
-        if added:
-            self._watch.say("patched", "nemo-lens %s lacks %s, which were added" % (_version(module), ", ".join(added)))
+        self._loaded(module, None)
+
+
+def _separate_requests(module, error):
+    """Has `uvicorn.run` start each request in an empty context, unless its caller says otherwise; older releases cannot."""
+    defaults = getattr(getattr(module, "run", None), "__kwdefaults__", None)
+    if error is None and defaults and "reset_contextvars" in defaults:
+        defaults["reset_contextvars"] = True
 
 
 def _version(module):
