@@ -17,13 +17,12 @@ const SELF: &str = "self";
 
 /// The plan of a draft, or everything that is wrong with it.
 pub fn compile(draft: Draft) -> Result<Plan, Problems> {
-    let Draft { mut plan, paths, environment, file_names } = draft;
+    let Draft { mut plan, paths, environment } = draft;
     let names = Names::of(&plan, paths);
     let mut problems = Problems::new();
     check_names(&plan, &names, &mut problems);
     check_dependencies(&plan, &names, &mut problems);
     check_ports(&plan, &names, &mut problems);
-    check_file_names(&plan, &file_names, &mut problems);
     resolve(&mut plan, &names, &mut problems);
     check_secrets(&plan, &names, &mut problems);
     if let Some(set) = &environment {
@@ -125,11 +124,13 @@ fn check_dependencies(plan: &Plan, names: &Names, problems: &mut Problems) {
     }
     for circle in circles(&plan.units) {
         let unit = plan.unit(&circle[0]);
+        let next = circle.get(1).unwrap_or(&circle[0]);
+        let index = unit.and_then(|unit| unit.depends_on.iter().position(|name| name == next)).unwrap_or_default();
         let mut shown = circle.clone();
         shown.push(circle[0].clone());
         problems.push(
             Problem::new(format!("circular dependency: {}", shown.join(" -> ")))
-                .at(format!("{}.depends_on", names.path(&circle[0])))
+                .at(format!("{}.depends_on[{}]", names.path(&circle[0]), index + 1))
                 .in_file(unit.map(|u| u.location.clone()).unwrap_or_default()),
         );
     }
@@ -184,20 +185,6 @@ fn check_ports(plan: &Plan, names: &Names, problems: &mut Problems) {
             } else {
                 holders.insert(number, (path, unit.location.clone()));
             }
-        }
-    }
-}
-
-/// `gym.file(F)` names an entry of `files`.
-fn check_file_names(plan: &Plan, file_names: &[(String, Location)], problems: &mut Problems) {
-    let known: Vec<&str> = plan.files.iter().filter_map(|file| file.path.strip_prefix("files/")).collect();
-    for (name, location) in file_names {
-        if !known.contains(&name.as_str()) {
-            problems.push(
-                Problem::new(format!("there is no entry `{name}` in `files`"))
-                    .in_file(location.clone())
-                    .suggest(name, known.iter().copied()),
-            );
         }
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use indexmap::IndexMap;
 
 use super::job::Plan;
-use crate::diag::Location;
 
 /// A plan before [`compile`](super::compile()): units in the author's order, `self` still `self`, names unchecked.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +15,4 @@ pub struct Draft {
     pub paths: IndexMap<String, String>,
     /// The variables of gymrun's own environment; `None` if secrets and runtime values are not looked up.
     pub environment: Option<BTreeSet<String>>,
-    /// `gym.file(F)` and where it was said: `F` must be among the job's `files`.
-    pub file_names: Vec<(String, Location)>,
 }

@@ -44,7 +44,9 @@ impl Tree {
 impl Unit {
     /// Calls `change` with every text of the unit and the key it stands under.
     pub fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
-        self.argv.iter_mut().for_each(|text| change("command", text));
+        for text in &mut self.argv {
+            change("command", text);
+        }
         for (name, variable) in &mut self.env {
             if let VariableValue::Set(value) = &mut variable.value {
                 let key = format!("env.{name}");
@@ -53,10 +55,16 @@ impl Unit {
         }
         if let Readiness::Probe(probe) = &mut self.readiness {
             if let ProbeKind::Exec { command } = &mut probe.kind {
-                command.iter_mut().for_each(|text| change("health_check.command", text));
+                for text in command {
+                    change("health_check.command", text);
+                }
             }
-            probe.host.iter_mut().for_each(|text| change("health_check.host", text));
-            probe.port.iter_mut().for_each(|text| change("health_check.port", text));
+            if let Some(text) = &mut probe.host {
+                change("health_check.host", text);
+            }
+            if let Some(text) = &mut probe.port {
+                change("health_check.port", text);
+            }
         }
     }
 

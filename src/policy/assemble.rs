@@ -6,21 +6,20 @@
 use indexmap::IndexMap;
 use mlua::{FromLuaMulti, IntoLuaMulti, Lua, Table};
 
-use super::document;
 use super::environment::{Identity, bypass_proxies, from_policy, identity, telemetry_source};
 use super::failure::problem_of;
-use super::hook_values::{Argv, Attributes, Document, Environment, Targets};
+use super::hook_values::{Argv, Attributes, Environment, Targets};
 use super::hooks::{HookValue as _, run};
 use super::host::host;
 use super::library::SITECUSTOMIZE;
 use super::sandbox::policy;
-use super::spec::{Detail, Gpus, Hook, ProcessSpec, Spec, TargetSpec};
+use super::spec::{Detail, Hook, ProcessSpec, Spec, TargetSpec};
 use super::tables::{self, JobFacts, policy_model};
 use super::units;
 use crate::diag::{Location, Problem, Problems};
 use crate::plan::{
-    COLLECTOR, CollectorPlan, Draft, Encoding, Kind, MemoryPlan, Plan, PlannedFile, Reference, TelemetryPlan, Text,
-    Unit, Value, Variable, VariableValue,
+    COLLECTOR, Draft, Encoding, Kind, MemoryPlan, Plan, PlannedFile, Reference, TelemetryPlan, Text, Value, Variable,
+    VariableValue,
 };
 
 /// Where the compatibility module for nemo-lens lies in the job directory.
@@ -64,7 +63,7 @@ pub fn assemble(lua: &Lua, spec: &Spec, frame: &Frame, problems: Problems) -> Re
     }
     let argv = commands.iter().map(|(name, command)| (name.clone(), command.argv.clone())).collect();
     assembly.job = tables::job(lua, spec, &facts, &argv).map_err(found)?;
-    assembly.draft(commands)
+    assembly.draft(&commands)
 }
 
 /// What a process executes, and where.
@@ -74,27 +73,15 @@ pub(super) struct Command {
 }
 
 impl Assembly<'_> {
-    fn draft(mut self, commands: IndexMap<String, Command>) -> Result<Draft, Problems> {
+    fn draft(mut self, commands: &IndexMap<String, Command>) -> Result<Draft, Problems> {
         let attributes = self.attributes()?;
         let targets = self.targets()?;
         let spec = self.spec;
         let mut units = Vec::new();
         let mut paths = IndexMap::from([(COLLECTOR.to_owned(), "otel".to_owned())]);
         let collector_argv = if spec.otel.enabled { self.collector_command()? } else { Vec::new() };
-        let mut collector_env = Environment::default();
-        if spec.otel.enabled {
-            let process = self.checked(tables::collector(self.lua, COLLECTOR, &collector_argv, spec))?;
-            let ports = units::collector_ports(spec);
-            let base = Identity {
-                name: COLLECTOR,
-                job_id: &self.frame.job_id,
-                port: None,
-                ports: ports.keys().collect(),
-                gpus: &Gpus::All,
-            };
-            collector_env.lay_over(identity(&base), |_| "gymrun".into());
-            collector_env = self.environment_hook(&process, collector_env);
-        }
+        let collector_env =
+            if spec.otel.enabled { self.collector_environment(&collector_argv)? } else { Environment::default() };
         let mut environments = IndexMap::new();
         for process in spec.processes.iter().chain(&spec.driver) {
             environments.insert(process.name.clone(), self.environment(process, &commands[&process.name])?);
@@ -121,7 +108,6 @@ impl Assembly<'_> {
         }
         let host = self.checked(host(self.lua))?;
         let world = std::sync::Arc::clone(&host.world);
-        let file_names = host.file_names.borrow().clone();
         drop(host);
         let plan = Plan {
             name: spec.name.clone(),
@@ -143,7 +129,7 @@ impl Assembly<'_> {
             warnings: self.problems.iter().filter(|p| p.severity == crate::diag::Severity::Warning).cloned().collect(),
         };
         let environment = world.look_up_secrets.then(|| world.environment.keys().cloned().collect());
-        self.problems.into_result(Draft { plan, paths, environment, file_names })
+        self.problems.into_result(Draft { plan, paths, environment })
     }
 
     /// An error of Lua as problems.
@@ -223,7 +209,7 @@ impl Assembly<'_> {
         Ok(targets)
     }
 
-    fn environment_hook(&mut self, process: &Table, env: Environment) -> Environment {
+    pub(super) fn environment_hook(&mut self, process: &Table, env: Environment) -> Environment {
         let arguments = [self.job.clone(), process.clone()];
         run(self.lua, Hook::Environment, &self.spec.fragments, &arguments, env, &mut self.problems)
     }
@@ -286,50 +272,6 @@ impl Assembly<'_> {
         let arguments = [self.job.clone(), process];
         let argv = Argv(command.argv.clone());
         Ok(run(self.lua, Hook::Launch, &self.spec.fragments, &arguments, argv, &mut self.problems).0)
-    }
-
-    fn collector_command(&self) -> Result<Vec<Text>, Problems> {
-        let embedded = self.spec.otel.binary.is_none();
-        let program = self.spec.otel.binary.as_ref().map_or(&self.frame.program, |binary| &binary.value);
-        let argv: Table = self.policy("policy.collector", "command", (&self.job, program.as_str(), embedded))?;
-        Ok(self.typed::<Argv>(argv)?.0)
-    }
-
-    fn collector(
-        &mut self,
-        attributes: &Attributes,
-        targets: &Targets,
-        argv: &[Text],
-        mut env: Environment,
-    ) -> Result<(CollectorPlan, Unit), Problems> {
-        let spec = self.spec;
-        let embedded = spec.otel.binary.is_none();
-        let process = self.checked(tables::collector(self.lua, COLLECTOR, argv, spec))?;
-        let arguments = [self.job.clone(), process];
-        let argv = run(self.lua, Hook::Launch, &spec.fragments, &arguments, Argv(argv.to_vec()), &mut self.problems).0;
-        let (stamped, scraped) = self.checked((|| Ok((attributes.to_lua(self.lua)?, targets.to_lua(self.lua)?)))())?;
-        let base: Table = self.policy("policy.collector", "document", (&self.job, stamped, scraped, embedded))?;
-        let base = self.typed::<Document>(base)?;
-        let job = std::slice::from_ref(&self.job);
-        let mut document = run(self.lua, Hook::Collector, &spec.fragments, job, base, &mut self.problems).0;
-        let copies = document::settle(&mut document, &mut self.problems);
-        for (name, value) in copies {
-            let source = "collector.yaml".to_owned();
-            env.0.insert(name, Variable { value, source, masked: None });
-        }
-        bypass_proxies(&mut env, &self.checked(host(self.lua))?.world);
-        env.lay_authored(&spec.collector_env);
-        let plan = CollectorPlan {
-            embedded,
-            required: spec.otel.required,
-            endpoint: spec.otel.endpoint.as_ref().map(|endpoint| endpoint.value.clone()),
-            scrape_interval_seconds: seconds(spec.otel.scrape_interval_seconds),
-            final_scrape_grace_seconds: spec.otel.final_scrape_grace_seconds,
-            shutdown_wait_seconds: spec.otel.shutdown_wait_seconds,
-            own_metrics: (!embedded).then(|| units::collector_address("metrics")),
-            config: document,
-        };
-        Ok((plan, units::collector_unit(spec, argv, self.frame.folder.clone(), sorted(env))))
     }
 
     fn files(&mut self) -> Vec<PlannedFile> {
@@ -414,12 +356,7 @@ fn place_on_nodes(target: &mut TargetSpec) {
     }
 }
 
-fn sorted(mut env: Environment) -> IndexMap<String, Variable> {
+pub(super) fn sorted(mut env: Environment) -> IndexMap<String, Variable> {
     env.0.sort_keys();
     env.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "seconds between scrapes")]
-fn seconds(value: u64) -> f64 {
-    value as f64
 }

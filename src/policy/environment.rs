@@ -92,7 +92,7 @@ pub fn telemetry_source(spec: &TelemetrySpec, variable: &str) -> String {
     format!("telemetry: {source}")
 }
 
-/// Adds loopback to NO_PROXY and no_proxy, whatever they hold by now. Each program reads the one or the other, so both get
+/// Adds loopback to `NO_PROXY` and `no_proxy`, whatever they hold by now. Each program reads the one or the other, so both get
 /// what either has.
 pub fn bypass_proxies(env: &mut Environment, world: &World) {
     const NAMES: [&str; 2] = ["NO_PROXY", "no_proxy"];

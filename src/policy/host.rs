@@ -51,8 +51,6 @@ pub struct Host {
     pub log: LogSink,
     /// Functions of fragments, by the number that stands in their `Node`.
     pub functions: RefCell<Vec<Function>>,
-    /// `gym.file(F)`: checked once the job's `files` are known.
-    pub file_names: RefCell<Vec<(String, Location)>>,
     /// Names of the loaded chunks, as messages name them.
     chunks: RefCell<Vec<String>>,
     /// What the prelude gave back: freezing, copying, globals.
@@ -73,7 +71,6 @@ impl Host {
             job_id,
             log,
             functions: RefCell::default(),
-            file_names: RefCell::default(),
             chunks: RefCell::default(),
             prelude: RefCell::default(),
             problems: RefCell::default(),

@@ -3,6 +3,7 @@
 //! [`load`] is the way from a job file to a plan. Everything of it runs on the VM's own thread, within one limit of time.
 
 mod assemble;
+mod collector;
 mod commands;
 mod convert;
 mod document;

@@ -80,6 +80,7 @@ fn unknown_field(lua: &Lua, (label, key, fields): (String, Value, Table)) -> mlu
 }
 
 /// `print` and `gym.log`: one line for people, blanks between the parts.
+#[expect(clippy::needless_pass_by_value, reason = "the signature that mlua asks for")]
 pub fn print(lua: &Lua, parts: Variadic<Value>) -> mlua::Result<()> {
     let mut words = Vec::new();
     for part in parts.iter() {
@@ -149,14 +150,14 @@ fn author_globals(lua: &Lua, folder: &Path) -> mlua::Result<Table> {
     let shared = std::rc::Rc::clone(&environment);
     let require = lua.create_function(move |lua, name: String| {
         let environment = shared.borrow().clone();
-        require_for_author(lua, &name, &folder, environment)
+        require_for_author(lua, &name, &folder, environment.as_ref())
     })?;
     let table: Table = prelude(lua, "author")?.call(require)?;
     environment.replace(Some(table.clone()));
     Ok(table)
 }
 
-fn require_for_author(lua: &Lua, name: &str, folder: &Path, globals: Option<Table>) -> mlua::Result<Value> {
+fn require_for_author(lua: &Lua, name: &str, folder: &Path, globals: Option<&Table>) -> mlua::Result<Value> {
     if name == "gymrun" || name.starts_with("policy.") {
         return match require_for_policy(lua, name)? {
             Value::Table(table) => prelude(lua, "library")?.call((table, name)),
@@ -173,7 +174,7 @@ fn require_for_author(lua: &Lua, name: &str, folder: &Path, globals: Option<Tabl
         ));
         return Err(raise_problem(lua, problem));
     };
-    once(lua, &file.display().to_string(), |lua| load(lua, &read(lua, file)?, globals.clone())?.call(name))
+    once(lua, &file.display().to_string(), |lua| load(lua, &read(lua, file)?, globals.cloned())?.call(name))
 }
 
 /// Names of modules: words joined by dots, so that nothing outside of the folder is meant.

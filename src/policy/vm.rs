@@ -67,7 +67,7 @@ pub fn run<T: Send + 'static>(
 fn new_vm(host: Host) -> Result<Lua, Problems> {
     let watch = Arc::clone(&host.watch);
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS;
-    let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(false)).map_err(|e| bug(&e))?;
+    let lua = Lua::new_with(libraries, LuaOptions::new()).map_err(|e| bug(&e))?;
     lua.set_memory_limit(MEMORY_LIMIT).map_err(|e| bug(&e))?;
     lua.set_app_data(host);
     let triggers = HookTriggers::EVERY_LINE.every_nth_instruction(10_000);

@@ -22,7 +22,8 @@ pub fn folder(files: &[(&str, &str)]) -> Folder {
         std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder");
         std::fs::write(path, text).expect("a file");
     }
-    let world = World::isolated(directory.path());
+    // A busy machine is no endless loop.
+    let world = World { time_limit: Duration::from_secs(120), ..World::isolated(directory.path()) };
     Folder { directory, world }
 }
 

@@ -1,5 +1,6 @@
 //! Constructors: they copy what the author wrote, note the line, and make it read-only. What they hold is checked with
 //! the whole job, so that every problem is said at once.
+#![expect(clippy::needless_pass_by_value, reason = "the signatures that mlua asks for")]
 
 use mlua::{Lua, Value};
 

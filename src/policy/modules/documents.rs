@@ -1,4 +1,5 @@
 //! JSON and YAML documents.
+#![expect(clippy::needless_pass_by_value, reason = "the signatures that mlua asks for")]
 
 use mlua::{Lua, Value};
 use serde_json::Value as Json;

@@ -1,4 +1,5 @@
 //! Lists, joining, quoting.
+#![expect(clippy::needless_pass_by_value, reason = "the signatures that mlua asks for")]
 
 use mlua::{Function, Lua, Table, Value, Variadic};
 

@@ -1,4 +1,5 @@
 //! Values that only the launch knows, and those of gymrun's own environment.
+#![expect(clippy::needless_pass_by_value, reason = "the signatures that mlua asks for")]
 
 use mlua::{Lua, Value, Variadic};
 
@@ -6,7 +7,7 @@ use super::entry::{LuaFn, param};
 use crate::diag::Problem;
 use crate::plan::{Reference, Text};
 use crate::policy::failure::{raise, raise_problem};
-use crate::policy::host::{author_line, host};
+use crate::policy::host::host;
 use crate::policy::late::{late, reference};
 
 /// The process itself, until the plan is compiled.
@@ -87,7 +88,6 @@ fn job_dir(lua: &Lua, arguments: Variadic<Value>) -> mlua::Result<Value> {
 
 fn file(lua: &Lua, arguments: Variadic<Value>) -> mlua::Result<Value> {
     let name = required(lua, "file", &arguments, 0)?;
-    host(lua)?.file_names.borrow_mut().push((name.clone(), author_line(lua)));
     let mut text = Text::reference(Reference::JobDir);
     text.push_literal("/files/");
     text.push_literal(&name);

@@ -1,5 +1,7 @@
 //! The editor's stubs and the reference page, made from the same list as the module itself.
 
+use std::fmt::Write as _;
+
 use super::entry::{LuaFn, MODULES};
 
 /// `lua/types/gymrun.d.lua`: definitions for the Lua language server.
@@ -31,10 +33,10 @@ fn definition(entry: &LuaFn) -> String {
         return format!("{out}---@type {}\ngymrun.{} = nil\n", entry.returns, entry.name);
     };
     for param in params {
-        out.push_str(&format!("---@param {} {}\n", param.name, param.kind));
+        let _ = writeln!(out, "---@param {} {}", param.name, param.kind);
     }
     if entry.returns != "nil" {
-        out.push_str(&format!("---@return {}\n", entry.returns));
+        let _ = writeln!(out, "---@return {}", entry.returns);
     }
     let names: Vec<&str> = params.iter().map(|param| param.name.trim_end_matches('?')).collect();
     format!("{out}function gymrun.{}({}) end\n", entry.name, names.join(", "))
@@ -50,7 +52,7 @@ pub fn reference() -> String {
          `string.format`, `table.concat`, `#` and `<` on it are errors, and `==` is never true of two of them.\n",
     );
     for (heading, entries) in MODULES {
-        out.push_str(&format!("\n## {heading}\n\n| function | result | meaning |\n|---|---|---|\n"));
+        let _ = writeln!(out, "\n## {heading}\n\n| function | result | meaning |\n|---|---|---|");
         for entry in *entries {
             let call = match entry.params {
                 None => format!("gym.{}", entry.name),
@@ -60,7 +62,7 @@ pub fn reference() -> String {
                 }
             };
             let returns = entry.returns.replace('|', "\\|").replace("gymrun.Late", "late");
-            out.push_str(&format!("| `{call}` | {returns} | {} |\n", entry.doc));
+            let _ = writeln!(out, "| `{call}` | {returns} | {} |", entry.doc);
         }
     }
     out
