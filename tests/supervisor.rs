@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         ("a_driver_that_cannot_start_ends_as_in_a_shell", a_driver_that_cannot_start_ends_as_in_a_shell),
         ("a_server_that_cannot_start_is_named_with_its_path", a_server_that_cannot_start_is_named_with_its_path),
         ("a_busy_port_is_named_with_its_holder", a_busy_port_is_named_with_its_holder),
+        ("a_range_gives_the_lowest_free_port", a_range_gives_the_lowest_free_port),
         ("a_stranger_on_the_port_does_not_answer_for_a_server", a_stranger_on_the_port_does_not_answer_for_a_server),
         ("death_while_waiting_is_noticed_at_once", death_while_waiting_is_noticed_at_once),
         ("not_ready_in_time_stops_the_others", not_ready_in_time_stops_the_others),
@@ -133,6 +134,28 @@ fn a_busy_port_is_named_with_its_holder() {
     assert!(ended.all("process_started").is_empty());
     let said = format!("port {port} of `a` is busy: it is held by pid {}", std::process::id());
     assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+}
+
+fn a_range_gives_the_lowest_free_port() {
+    // Held in the other family only, and lingering after a connection: the first is taken, the second is not.
+    let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else {
+        println!("skipped: no IPv6");
+        return;
+    };
+    let port = listener.local_addr().expect("bound").port();
+    let next = std::net::TcpListener::bind(("127.0.0.1", port + 1));
+    if let Ok(next) = next {
+        let client = std::net::TcpStream::connect(("127.0.0.1", port + 1)).expect("loopback");
+        drop(next.accept());
+        drop(client);
+        drop(next);
+        let ended = job(&json!({
+            "servers": {"a": with(server("serve:${port:self} forever"), "port", format!("{port}-{}", port + 9))},
+            "driver": driver("exit:0"),
+        }));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(ended.all("ports_chosen")[0]["ports"]["a"], json!(port + 1));
+    }
 }
 
 fn a_stranger_on_the_port_does_not_answer_for_a_server() {
@@ -282,6 +305,8 @@ fn trees_are_killed_whole() {
         "servers": {
             // The leader obeys, a member of its group does not.
             "leader": with(server("fork { ignore:TERM forever } serve:${port:self} forever"), "grace_seconds", 0.5),
+            // A background process of a shell ignores SIGINT, and so does a daemon of one: SIGTERM does it.
+            "shell": with(with(server("fork { ignore:INT forever } daemon { ignore:INT forever } serve:${port:self} forever"), "grace_seconds", 20), "stop_signal", "INT"),
             // Neither obeys, and two workers have gone to groups of their own.
             "stubborn": with(server("fork { forever } daemon { ignore:TERM forever } ignore:TERM serve:${port:self} forever"), "grace_seconds", 0.5),
         },
@@ -289,6 +314,7 @@ fn trees_are_killed_whole() {
     }));
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.the("process_killed", "leader")["processes"], json!(1));
+    assert!(!ended.all("process_killed").iter().any(|e| e["process"] == "shell"));
     assert!(ended.the("process_killed", "stubborn")["processes"].as_u64() >= Some(2));
 }
 

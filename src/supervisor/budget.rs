@@ -107,3 +107,26 @@ fn longest_chain(plan: &Plan, phases: &[Phase]) -> f64 {
     }
     driver + sums.into_iter().fold(0.0, f64::max)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{COLLECTOR_SHARE, HURRIED_TOTAL, Pace};
+
+    #[test]
+    fn a_hurried_stop_is_over_in_25_seconds_whatever_the_graces() {
+        let since = Instant::now();
+        let pace = Pace::Hurried { since, scale: 0.25 };
+        let grace = Duration::from_secs(10);
+        assert_eq!(pace.kill_at(since, grace), since + Duration::from_millis(2500));
+        // The last of a chain that took its time is killed before the collector's share begins.
+        let late = since + Duration::from_secs(19);
+        assert_eq!(pace.kill_at(late, grace), since + HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE));
+        assert_eq!(pace.kill_collector_at(late, Duration::from_secs(30)), since + HURRIED_TOTAL);
+        assert_eq!(Pace::Leisurely.kill_at(late, grace), late + grace);
+        assert_eq!(Pace::Kill.kill_collector_at(late, grace), late);
+    }
+}

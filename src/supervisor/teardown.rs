@@ -1,7 +1,8 @@
 //! Stopping one unit with its whole tree.
 //!
-//! The stop signal goes to the process group. Daemons that left it are told once the group is gone, so that a server can
-//! stop its own helpers first. When the grace is over SIGKILL goes to everything that belongs to the unit, again and
+//! The stop signal goes to the process group, so that a server can stop its own helpers. Once the process itself is gone,
+//! what is left gets SIGTERM, unless it had that already: daemons that left the group, and background processes of a
+//! shell, which ignore SIGINT. When the grace is over SIGKILL goes to everything that belongs to the unit, again and
 //! again until a look finds nothing: what a killed process leaves behind becomes gymrun's own child, and is found.
 
 use std::collections::HashSet;
@@ -45,14 +46,14 @@ impl Stop {
     pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
         let started = Instant::now();
         let mut left = self.left();
-        let mut rest_told = false;
+        let mut told = HashSet::new();
         if self.slot.running() || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
             if let Some(root) = self.slot.root.get().filter(|_| self.slot.running()) {
                 signal_group(root.pid, self.policy.signal);
-            } else {
-                self.tell(&left);
-                rest_told = true;
+                if self.policy.signal == StopSignal::Term {
+                    told.extend(left.iter().filter(|stat| stat.group == root.pid).map(|stat| stat.identity));
+                }
             }
             let mut ended = self.slot.ended.subscribe();
             let mut pause = SHORTEST_LOOK;
@@ -63,20 +64,17 @@ impl Stop {
                     break;
                 }
                 let running = self.slot.running();
+                if !running {
+                    tell(&left, &mut told);
+                }
                 tokio::select! {
                     _ = ended.wait_for(|ended| *ended), if running => {}
                     Ok(()) = self.pace.changed() => {}
                     () = sleep_until(deadline) => {}
                     () = sleep(pause), if !running => pause = (pause * 2).min(LONGEST_LOOK),
                 }
-                if self.slot.running() {
-                    continue;
-                }
-                left = self.left();
-                let group = self.slot.root.get().map(|root| root.pid);
-                if !rest_told && left.iter().all(|stat| Some(stat.group) != group) {
-                    self.tell(&left);
-                    rest_told = true;
+                if !self.slot.running() {
+                    left = self.left();
                 }
             }
         }
@@ -87,13 +85,6 @@ impl Stop {
     fn left(&self) -> Vec<Stat> {
         let Some(members) = self.slot.members() else { return Vec::new() };
         Proc::default().members(&[members], &process::adopted()).into_iter().flatten().collect()
-    }
-
-    fn tell(&self, processes: &[Stat]) {
-        for stat in processes {
-            // One that is gone by now needs no telling.
-            let _ = send_signal(stat.identity, Some(self.policy.signal));
-        }
     }
 
     async fn kill(&self) {
@@ -129,6 +120,16 @@ impl Stop {
 
     pub(super) fn report(&self, report: Report) {
         let _ = self.reports.send(report);
+    }
+}
+
+/// Sends SIGTERM to those that had none yet.
+fn tell(processes: &[Stat], told: &mut HashSet<Identity>) {
+    for stat in processes {
+        if told.insert(stat.identity) {
+            // One that is gone by now needs no telling.
+            let _ = send_signal(stat.identity, Some(StopSignal::Term));
+        }
     }
 }
 

@@ -321,7 +321,10 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
         Value::Number(number) => {
             Some(PortChoice::Fixed(number.as_u64().and_then(|n| u16::try_from(n).ok()).expect("a port")))
         }
-        Value::String(_) => Some(PortChoice::Auto),
+        Value::String(text) => Some(match text.split_once('-') {
+            Some((low, high)) => PortChoice::Range(low.parse().expect("a port"), high.parse().expect("a port")),
+            None => PortChoice::Auto,
+        }),
         _ => None,
     };
     let env = job["env"].as_object().cloned().unwrap_or_default();
