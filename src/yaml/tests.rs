@@ -228,7 +228,7 @@ fn written_yaml_comes_back_as_it_was() {
         assert_eq!(write(&text), format!("\"{text}\"\n"), "every reader must take it for text");
     }
     assert_eq!(write(&"${env:X}"), "${env:X}\n");
-    assert_eq!(write(&json!([[1, [2]], {"a": [{"b": {}}], "c": "d"}])), "- - 1\n  - - 2\n- a:\n    - b: {}\n  c: d\n");
+    assert_eq!(write(&json!([[1, [2]], {"a": [{"b": {}}], "c": "d"}])), "- - 1\n  - - 2\n- a:\n  - b: {}\n  c: d\n");
 }
 
 proptest! {

@@ -1,13 +1,16 @@
-//! YAML as text.
+//! YAML as text: `serde_yaml` lays the document out, this file decides how text is quoted.
 //!
-//! Written by hand and not by `serde_yaml`, which leaves `no`, `2001-01-01`, `1_0`, `1:30` and `<<` plain: the Go reader
-//! of a collector would take those for a boolean, a date, numbers and a merge key. Here text is plain only where every
-//! reader agrees that it is text; everything else is double-quoted.
+//! `serde_yaml` leaves `no`, `2001-01-01`, `1_0`, `1:30` and `<<` plain, which the Go reader of a collector would take
+//! for a boolean, a date, numbers and a merge key. So text that some reader might not take for text goes through it as a
+//! token, and stands double-quoted in the end.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::Value;
+
+/// What a token begins and ends with. Text that holds one itself becomes a token as well, so that none is mistaken.
+const TOKEN: (char, char) = ('\u{e000}', '\u{e001}');
 
 /// One document in block style, ended by a line end; the order is that of the value, so equal values give equal bytes.
 ///
@@ -15,94 +18,51 @@ use serde_json::Value;
 /// JSON's kinds never do.
 #[must_use]
 pub fn write(value: &impl Serialize) -> String {
-    let mut out = String::new();
-    match serde_json::to_value(value) {
-        Ok(Value::Object(map)) if !map.is_empty() => map.iter().for_each(|(key, value)| entry(&mut out, 0, key, value)),
-        Ok(Value::Array(list)) if !list.is_empty() => list.iter().for_each(|value| item(&mut out, 0, value)),
-        Ok(value) => {
-            scalar(&mut out, &value);
-            out.push('\n');
+    let mut quoted = Vec::new();
+    let document = serde_json::to_value(value)
+        .map_err(|error| error.to_string())
+        .map(|value| with_tokens(value, &mut quoted))
+        .and_then(|value| serde_yaml::to_string(&value).map_err(|error| error.to_string()));
+    match document {
+        Ok(document) => without_tokens(&document, &quoted),
+        Err(error) => format!("# not written: {error}\n"),
+    }
+}
+
+/// The same value with a token for each text that needs quotes.
+fn with_tokens(value: Value, quoted: &mut Vec<String>) -> Value {
+    match value {
+        Value::String(text) => Value::String(token(text, quoted)),
+        Value::Array(list) => list.into_iter().map(|value| with_tokens(value, quoted)).collect(),
+        Value::Object(map) => {
+            map.into_iter().map(|(key, value)| (token(key, quoted), with_tokens(value, quoted))).collect()
         }
-        Err(error) => {
-            let _ = writeln!(out, "# not written: {error}");
-        }
+        other => other,
+    }
+}
+
+fn token(text: String, quoted: &mut Vec<String>) -> String {
+    if is_plain(&text) {
+        return text;
+    }
+    quoted.push(quote(&text));
+    format!("{}{}{}", TOKEN.0, quoted.len() - 1, TOKEN.1)
+}
+
+fn without_tokens(document: &str, quoted: &[String]) -> String {
+    let mut parts = document.split(TOKEN.0);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (number, rest) = part.split_once(TOKEN.1).unwrap_or((part, ""));
+        out.push_str(number.parse().ok().and_then(|index: usize| quoted.get(index)).map_or("", String::as_str));
+        out.push_str(rest);
     }
     out
 }
 
-/// `key: value` at a level of two blanks each; the caller has written no blank yet.
-fn entry(out: &mut String, level: usize, key: &str, value: &Value) {
-    indent(out, level);
-    entry_here(out, level, key, value);
-}
-
-/// The same where the blanks or the `- ` of a list item are there already.
-fn entry_here(out: &mut String, level: usize, key: &str, value: &Value) {
-    text(out, key);
-    out.push(':');
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            out.push('\n');
-            map.iter().for_each(|(key, value)| entry(out, level + 1, key, value));
-        }
-        Value::Array(list) if !list.is_empty() => {
-            out.push('\n');
-            for value in list {
-                item(out, level + 1, value);
-            }
-        }
-        other => {
-            out.push(' ');
-            scalar(out, other);
-            out.push('\n');
-        }
-    }
-}
-
-fn item(out: &mut String, level: usize, value: &Value) {
-    indent(out, level);
-    out.push_str("- ");
-    match value {
-        Value::Object(map) if !map.is_empty() => {
-            for (index, (key, value)) in map.iter().enumerate() {
-                if index == 0 { entry_here(out, level + 1, key, value) } else { entry(out, level + 1, key, value) }
-            }
-        }
-        Value::Array(list) if !list.is_empty() => {
-            // The first item of the inner list takes its `- ` from here.
-            let mut inner = String::new();
-            for value in list {
-                item(&mut inner, level + 1, value);
-            }
-            out.push_str(inner.trim_start_matches(' '));
-        }
-        other => {
-            scalar(out, other);
-            out.push('\n');
-        }
-    }
-}
-
-fn indent(out: &mut String, level: usize) {
-    out.extend(std::iter::repeat_n("  ", level));
-}
-
-fn scalar(out: &mut String, value: &Value) {
-    match value {
-        Value::String(string) => text(out, string),
-        // Empty collections, numbers, booleans, null: YAML takes JSON's spelling.
-        other => {
-            let _ = write!(out, "{other}");
-        }
-    }
-}
-
-fn text(out: &mut String, text: &str) {
-    if is_plain(text) {
-        out.push_str(text);
-        return;
-    }
-    out.push('"');
+/// `text` in double quotes.
+fn quote(text: &str) -> String {
+    let mut out = String::from('"');
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -117,6 +77,7 @@ fn text(out: &mut String, text: &str) {
         }
     }
     out.push('"');
+    out
 }
 
 /// Whether every reader of YAML takes `text`, unquoted, for that text: it begins with a letter, `_`, `/` or `$`, has
