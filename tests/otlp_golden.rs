@@ -1,4 +1,4 @@
-//! Recorded requests and what the reference collector (v0.161.0) wrote for them, from `tests/data/otlp`:
+//! Recorded requests and what the reference collector (v0.161.0) wrote for them, from `tests/data/collector-cases`:
 //! each body goes through decoding and comes out as the recorded JSON.
 
 use std::fs;
@@ -14,7 +14,7 @@ const ORDERED: [&str; 7] =
     ["bucketCounts", "explicitBounds", "quantileValues", "events", "links", "idKeys", "descriptionKeys"];
 
 fn folder(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/otlp").join(case)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/collector-cases").join(case)
 }
 
 fn read(path: &Path) -> Vec<u8> {

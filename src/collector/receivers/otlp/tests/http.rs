@@ -54,7 +54,7 @@ async fn refusal(response: Response) -> (u16, String, u64, String) {
 /// Every answer that the reference gave in the recorded case.
 #[tokio::test]
 async fn recorded_answers() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/otlp/otlp_http_errors");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/collector-cases/otlp_http_errors");
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect(name);
     let steps: Vec<Value> = serde_json::from_str(&text("steps.json")).expect("steps");
     let golden = text("golden.jsonl");

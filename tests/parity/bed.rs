@@ -1,0 +1,81 @@
+//! One script on two collectors.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::normalise::leaves;
+use super::side::Side;
+use super::target::Page;
+
+/// What both sides are given.
+#[derive(Clone, Default)]
+pub struct Case {
+    /// The configuration; see [`Side::start`] for the words that are replaced in it.
+    pub config: String,
+    /// Variables of the environment.
+    pub environment: Vec<(&'static str, String)>,
+    /// What the HTTP target answers: for each path its pages in order, the last one again and again.
+    pub pages: Vec<(&'static str, Vec<Page>)>,
+}
+
+impl Case {
+    /// A configuration and nothing else.
+    pub fn new(config: impl Into<String>) -> Self {
+        Self { config: config.into(), ..Self::default() }
+    }
+
+    /// The same with a variable of the environment.
+    pub fn variable(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
+    /// The same with a path of the target.
+    pub fn serve(mut self, path: &'static str, pages: Vec<Page>) -> Self {
+        self.pages.push((path, pages));
+        self
+    }
+}
+
+/// Carries out `script` on gymrun's collector and on the reference, and fails with the differences if their records
+/// are not the same. Without the reference it says so and passes, unless the reference is required.
+pub async fn both(case: Case, script: impl AsyncFn(&mut Side)) {
+    let Some(reference) = reference() else { return };
+    let run = async |program: Vec<String>| {
+        let mut side = Side::start(&program, &case).await;
+        script(&mut side).await;
+        side.record()
+    };
+    let ours = vec![env!("CARGO_BIN_EXE_gymrun").to_owned(), "collector".to_owned()];
+    let (ours, theirs) = tokio::join!(run(ours), run(vec![reference.display().to_string()]));
+    assert!(!theirs.is_empty(), "the script recorded nothing");
+    compare(&ours, &theirs);
+}
+
+fn reference() -> Option<PathBuf> {
+    let path = std::env::var_os("GYMRUN_TEST_OTELCOL").map(PathBuf::from).filter(|path| path.exists());
+    if path.is_none() {
+        let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|name| name == "otelcol"), "otelcol is required: set GYMRUN_TEST_OTELCOL");
+        eprintln!("skipped: no otelcol (GYMRUN_TEST_OTELCOL)");
+    }
+    path
+}
+
+/// Shows the first rows that differ, value by value.
+fn compare(ours: &[Value], theirs: &[Value]) {
+    if ours == theirs {
+        return;
+    }
+    let mut text = String::new();
+    for (index, pair) in (0..ours.len().max(theirs.len())).map(|i| (i, (ours.get(i), theirs.get(i)))) {
+        let rows = |value: Option<&Value>| value.map(|value| leaves(value, "")).unwrap_or_default();
+        let (ours, theirs) = (rows(pair.0), rows(pair.1));
+        let lacks = |rows: &[String], row: &String| !rows.contains(row);
+        let missing = theirs.iter().filter(|row| lacks(&ours, row)).map(|row| format!("  reference {index}{row}\n"));
+        let more = ours.iter().filter(|row| lacks(&theirs, row)).map(|row| format!("  gymrun    {index}{row}\n"));
+        text.extend(missing.chain(more).take(40));
+    }
+    panic!("the records differ ({} rows here, {} there):\n{text}", ours.len(), theirs.len());
+}

@@ -1,0 +1,233 @@
+//! One collector of the two: its process, ports, folder and record.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::bed::Case;
+use super::normalise::{Normaliser, merge};
+use super::target::{Page, Target};
+
+/// How long a condition may take to come true on a loaded machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
+
+/// A running (or ended) collector.
+pub struct Side {
+    folder: TempDir,
+    ports: [u16; 4],
+    child: Child,
+    /// What it asks and is answered.
+    pub target: Target,
+    normaliser: Normaliser,
+    rows: Vec<Value>,
+}
+
+/// A body of a request.
+#[derive(Clone)]
+pub struct Body {
+    pub content_type: &'static str,
+    pub encoding: Option<&'static str>,
+    pub bytes: Vec<u8>,
+}
+
+impl Side {
+    /// Starts `program --config FILE` in an empty folder, and waits until the ports that the configuration names are
+    /// open. In the configuration `$HTTP`, `$GRPC`, `$HEALTH` and `$TARGET` stand for addresses, `$OUT` for the folder.
+    pub async fn start(program: &[String], case: &Case) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sockets = PORTS.map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port"));
+        let ports = sockets.each_ref().map(|socket| socket.local_addr().expect("an address").port());
+        drop(sockets);
+        let mut text = case.config.replace("$OUT", &folder.path().display().to_string());
+        for (name, port) in PORTS.iter().zip(ports) {
+            text = text.replace(&format!("${name}"), &format!("127.0.0.1:{port}"));
+        }
+        let file = folder.path().join("collector.yaml");
+        fs::write(&file, &text).expect("writes");
+        let target = Target::serve(ports[3], case.pages.clone()).await;
+        let normaliser = Normaliser::new(PORTS.iter().copied().zip(ports));
+        let log = fs::File::create(folder.path().join("stderr.txt")).expect("creates");
+        let child = Command::new(&program[0])
+            .args(&program[1..])
+            .arg("--config")
+            .arg(&file)
+            .env_clear()
+            .envs(case.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a second handle"))
+            .stderr(log)
+            .spawn()
+            .expect("starts");
+        let mut side = Self { folder, ports, child, target, normaliser, rows: Vec::new() };
+        for (name, port) in
+            PORTS.iter().zip(ports).take(3).filter(|(name, _)| case.config.contains(&format!("${name}")))
+        {
+            let open = async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok();
+            side.until(&format!("{name} is open"), open).await;
+        }
+        side
+    }
+
+    /// Sends a request to OTLP/HTTP and records the whole answer.
+    pub async fn post(&mut self, path: &str, body: Body) {
+        let (status, content_type, bytes) = self.request(path, body).await;
+        let text = if content_type == "application/x-protobuf" {
+            data_encoding::BASE64.encode(&bytes)
+        } else {
+            self.normaliser.text(&String::from_utf8_lossy(&bytes))
+        };
+        self.row(json!({"post": path, "status": status, "content_type": content_type, "body": text}));
+    }
+
+    /// The same; of the answer's body only the code of its google.rpc.Status is recorded, since texts differ.
+    pub async fn post_for_code(&mut self, path: &str, body: Body) {
+        let (status, content_type, bytes) = self.request(path, body).await;
+        let code = match (content_type.as_str(), bytes.as_slice()) {
+            ("application/json", text) => {
+                serde_json::from_slice::<Value>(text).ok().and_then(|answer| answer.get("code").cloned())
+            }
+            ("application/x-protobuf", [8, code, ..]) => Some(json!(code)),
+            _ => None,
+        };
+        self.row(json!({"post": path, "status": status, "content_type": content_type, "code": code}));
+    }
+
+    async fn request(&self, path: &str, body: Body) -> (u16, String, Vec<u8>) {
+        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        let client = client.build().expect("a client");
+        let mut request = client.post(format!("http://127.0.0.1:{}{path}", self.ports[0]));
+        request = request.header("content-type", body.content_type);
+        if let Some(encoding) = body.encoding {
+            request = request.header("content-encoding", encoding);
+        }
+        let answer = request.body(body.bytes).send().await.unwrap_or_else(|error| panic!("{error}: {}", self.stderr()));
+        let content_type = answer.headers().get("content-type").and_then(|value| value.to_str().ok());
+        let (status, content_type) = (answer.status().as_u16(), content_type.unwrap_or_default().to_owned());
+        (status, content_type, answer.bytes().await.expect("a body").to_vec())
+    }
+
+    /// The address of the gRPC receiver.
+    pub fn grpc_address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports[1])
+    }
+
+    /// Adds to the record.
+    pub fn row(&mut self, row: Value) {
+        self.rows.push(row);
+    }
+
+    /// Stops it by SIGTERM and records its exit code.
+    pub async fn stop(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a pid"));
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("signals");
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("waits") {
+                break status;
+            }
+            assert!(begin.elapsed() < PATIENCE, "does not end: {}", self.stderr());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        self.row(json!({"exit": status.code()}));
+    }
+
+    /// Records the messages of an output file, one by one.
+    pub fn output(&mut self, name: &str) {
+        let lines = self.lines(name).into_iter().map(|line| self.normaliser.line(line)).collect::<Vec<_>>();
+        self.rows.extend(lines.into_iter().map(|line| json!({"line": line})));
+    }
+
+    /// Records the messages of an output file joined into one of each signal: for batches whose borders depend on time.
+    pub fn merged_output(&mut self, name: &str) {
+        let lines = self.lines(name).into_iter().map(|line| self.normaliser.line(line)).collect::<Vec<_>>();
+        self.rows.extend(merge(lines).into_iter().map(|line| json!({"merged": line})));
+    }
+
+    /// Records the exact bytes of an output file.
+    pub fn raw_output(&mut self, name: &str) {
+        let bytes = fs::read(self.path(name)).unwrap_or_default();
+        self.row(json!({"file": name, "bytes": data_encoding::BASE64.encode(&bytes)}));
+    }
+
+    /// Waits until an output file has this many lines that hold `word`.
+    pub async fn wait_lines(&mut self, name: &str, count: usize, word: &str) {
+        let path = self.path(name);
+        let there = async || {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let whole = &text[..text.rfind('\n').unwrap_or(0)];
+            whole.lines().filter(|line| line.contains(word)).count() >= count
+        };
+        self.until(&format!("{count} lines with `{word}` in {name}"), there).await;
+    }
+
+    /// Waits until the target was asked this many times for the path.
+    pub async fn wait_asked(&mut self, path: &str, count: usize) {
+        let target = self.target.clone();
+        self.until(&format!("{count} requests for {path}"), async || target.count(path) >= count).await;
+    }
+
+    /// Records what the target was asked: method, path, these headers, and the body (JSON and OTLP decoded).
+    pub fn asked(&mut self, headers: &[&str]) {
+        for request in self.target.seen() {
+            let shown: serde_json::Map<String, Value> =
+                headers.iter().map(|name| ((*name).to_owned(), json!(request.headers.get(*name)))).collect();
+            let body = self.normaliser.line(request.message());
+            self.row(json!({"asked": format!("{} {}", request.method, request.path), "headers": shown, "body": body}));
+        }
+    }
+
+    /// A file of its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What it said.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(self.path("stderr.txt")).unwrap_or_default()
+    }
+
+    pub(super) fn record(mut self) -> Vec<Value> {
+        std::mem::take(&mut self.rows)
+    }
+
+    fn lines(&self, name: &str) -> Vec<Value> {
+        let text = fs::read(self.path(name)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.is_empty() || text.ends_with('\n'), "a torn line at the end of {name}");
+        text.lines().map(|line| serde_json::from_str(line).expect("whole JSON")).collect()
+    }
+
+    async fn until(&mut self, what: &str, condition: impl AsyncFn() -> bool) {
+        let begin = Instant::now();
+        while !condition().await {
+            let ended = self.child.try_wait().expect("waits");
+            let alive = ended.is_none() && begin.elapsed() < PATIENCE;
+            assert!(alive, "never: {what} (ended: {ended:?}): {}", self.stderr());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Drop for Side {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A page of the target that is plain text.
+pub fn page(text: &str) -> Page {
+    Page {
+        headers: vec![("content-type", "text/plain; version=0.0.4")],
+        body: text.as_bytes().to_vec(),
+        ..Page::default()
+    }
+}
