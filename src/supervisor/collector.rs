@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::budget::Pace;
 use super::client::request;
@@ -21,6 +21,9 @@ const DISCOVERY: Duration = Duration::from_secs(5);
 const REQUEST: Duration = Duration::from_secs(1);
 /// Limit of what is called before the collector is stopped.
 const HOOK: Duration = Duration::from_secs(5);
+/// How often an otelcol is asked while it drains.
+const SHORTEST_LOOK: Duration = Duration::from_millis(2);
+const LONGEST_LOOK: Duration = Duration::from_millis(250);
 const SMALL_ANSWER: usize = 64 * 1024;
 
 /// How the job's collector is spoken to.
@@ -34,6 +37,20 @@ pub(super) struct CollectorLink {
     interval: Duration,
     scrape_grace: Duration,
     wait: Duration,
+}
+
+/// What an otelcol says of its delivery, once all that it received is in its files where there is time for that: it
+/// holds batches back for a moment.
+async fn settled(address: &str, patient: bool) -> Result<Delivery, String> {
+    let end = Instant::now() + REQUEST;
+    loop {
+        let said = delivery::ask(address, REQUEST).await?;
+        let behind = said.signals().iter().any(|(_, signal)| signal.written + signal.dropped_total() < signal.received);
+        if !patient || !behind || Instant::now() >= end {
+            return Ok(said);
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 impl CollectorLink {
@@ -77,11 +94,12 @@ impl CollectorLink {
     /// the time to drain. What an otelcol said of its delivery.
     pub(super) async fn stop(self, stop: Stop, before: Box<dyn FnOnce() + Send>) -> Option<Result<Delivery, String>> {
         let mut said = None;
-        if stop.slot.running() && *stop.pace.borrow() != Pace::Kill {
-            let limit = if *stop.pace.borrow() == Pace::Leisurely { HOOK } else { REQUEST };
+        let pace = *stop.pace.borrow();
+        if stop.slot.running() && pace != Pace::Kill {
+            let limit = if pace == Pace::Leisurely { HOOK } else { REQUEST };
             let _ = timeout(limit, tokio::task::spawn_blocking(before)).await;
             if let Some(address) = &self.own_metrics {
-                said = Some(delivery::ask(address, REQUEST).await);
+                said = Some(settled(address, pace == Pace::Leisurely).await);
             }
         }
         let wait = self.wait;
@@ -95,7 +113,27 @@ impl CollectorLink {
             // If it does not listen any more, SIGTERM says the same with a limit of its own.
             let _ = request("POST", address, &format!("/-/stop?seconds={left:.3}"), SMALL_ANSWER, REQUEST).await;
         }
-        stop.run_until(kill_at).await;
+        // While it drains, an otelcol still says how far it is: the last that it said is kept.
+        let listening = async {
+            let mut pause = SHORTEST_LOOK;
+            if let Some(address) = &self.own_metrics
+                && matches!(said, Some(Ok(_)))
+            {
+                loop {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_LOOK);
+                    match delivery::ask(address, REQUEST).await {
+                        Ok(delivery) => said = Some(Ok(delivery)),
+                        Err(_) => break,
+                    }
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = stop.run_until(kill_at) => {}
+            () = listening => {}
+        }
         said
     }
 }
