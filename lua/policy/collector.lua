@@ -6,8 +6,7 @@ local attribute_order = require("policy.attributes").order
 
 local M = {}
 
-local BUCKETS =
-  { "250ms", "1s", "2s", "5s", "10s", "30s", "60s", "120s", "300s", "600s", "1800s" }
+local BUCKETS = { "250ms", "1s", "2s", "5s", "10s", "30s", "60s", "120s", "300s", "600s", "1800s" }
 
 -- Each producer keeps its own name beside the name that the backend routes by.
 local KEEP_NAME = 'set(resource.attributes["service.name.override"], resource.attributes["service.name"]) '

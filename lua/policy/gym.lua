@@ -13,6 +13,8 @@ local HEAD_SERVER = { host = "127.0.0.1", port = 11000 }
 -- Without `root`, a Gym server finds its folder where its own Python finds nemo_gym, and becomes `python app.py` there.
 local FIND_AND_EXEC = [[
 import importlib.util, os, sys
+# What watches for nemo_gym in a server is to watch the server, not this search.
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "sitecustomize"]
 found = importlib.util.find_spec("nemo_gym")
 if found is None:
     sys.exit("gymrun: %s has no nemo_gym; set `python` or `root` of the server" % sys.executable)

@@ -28,7 +28,10 @@ function meta.__index(proxy, key)
 end
 
 function meta.__newindex(proxy)
-  host.fail(("%s is read-only"):format(hidden[proxy].label or "a finished value"), "change a copy: gym.extend(value, {...})")
+  host.fail(
+    ("%s is read-only"):format(hidden[proxy].label or "a finished value"),
+    "change a copy: gym.extend(value, {...})"
+  )
 end
 
 function meta.__pairs(proxy)

@@ -8,7 +8,7 @@ use super::failure::problem_of;
 use super::hook_values::Environment;
 use super::hooks::HookValue as _;
 use super::host::host;
-use super::spec::{Gpus, TelemetrySpec};
+use super::spec::{FieldSource, Gpus, TelemetrySpec};
 use crate::diag::{Location, Problems};
 use crate::inputs::World;
 use crate::plan::{PortChoice, Reference, Text, Value, Variable, VariableValue};
@@ -89,7 +89,11 @@ pub fn telemetry_source(spec: &TelemetrySpec, variable: &str) -> String {
         "OTEL_SERVICE_NAME" => &spec.service_name.source,
         _ => return "telemetry".into(),
     };
-    format!("telemetry: {source}")
+    match (source, variable) {
+        (FieldSource::Collector, "NEMO_GYM_OTEL_SPAN_GROUPS") => "telemetry: otel.gym_span_groups".into(),
+        (FieldSource::Collector, "NEMO_GYM_OTEL_LOGS_ENABLED") => "telemetry: otel.gym_logs".into(),
+        _ => format!("telemetry: {source}"),
+    }
 }
 
 /// Adds loopback to `NO_PROXY` and `no_proxy`, whatever they hold by now. Each program reads the one or the other, so both get

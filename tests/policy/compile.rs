@@ -162,3 +162,11 @@ fn a_job_id_is_the_name_of_a_directory() {
         assert!(gymrun::policy::load(request).is_err(), "{id}");
     }
 }
+
+#[test]
+fn a_token_that_cannot_be_a_header_is_refused_unseen() {
+    let script = job("otel = { endpoint = 'https://x' }, driver = { command = { 'd' } }");
+    let text = folder(&[("job.lua", &script)]).variable("OTEL_TOKEN", "s3cr3t\nmore").problems("job.lua");
+    assert!(text.contains("OTEL_TOKEN") && !text.contains("s3cr3t"), "{text}");
+    folder(&[("job.lua", &script)]).variable("OTEL_TOKEN", "s3cr3t\n").plan("job.lua");
+}

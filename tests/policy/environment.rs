@@ -44,7 +44,7 @@ fn every_field_of_the_block_reaches_the_process() {
     let source = |name: &str| unit(&plan, "s").env[name].source.clone();
     assert_eq!(source("NEMO_GYM_OTEL_SPAN_GROUPS"), "telemetry: job.lua:3");
     assert_eq!(source("NEMO_GYM_OTEL_EXPORTER"), "telemetry: default");
-    assert_eq!(source("NEMO_GYM_OTEL_LOGS_ENABLED"), "telemetry: otel.gym_telemetry");
+    assert_eq!(source("NEMO_GYM_OTEL_LOGS_ENABLED"), "telemetry: otel.gym_logs");
     assert_eq!(source("OTEL_EXPORTER_OTLP_ENDPOINT"), "telemetry");
     assert_eq!(source("NEMO_GYM_CONFIG_DICT"), "gym");
 }

@@ -233,3 +233,46 @@ fn shell_text_and_pre_commands_run_in_bash() {
     assert_eq!(argv(&plan, "a"), ["bash", "-c", "exec a $X", "bash"]);
     assert_eq!(argv(&plan, "b"), ["bash", "-c", "module load b\nexec \"$@\"", "bash", "b", "two words"]);
 }
+
+/// Without `root` a server looks for its folder with its own Python, then is `python app.py` there.
+#[test]
+fn a_gym_server_finds_its_folder() {
+    let folder = folder(&[
+        ("job.lua", &data("policy/jobs/nemo_gym.lua")),
+        ("packages/nemo_gym/__init__.py", ""),
+        (
+            "packages/responses_api_agents/simple_agent/app.py",
+            "import os, sys\nprint(os.getcwd(), os.environ['PWD'], sys.argv)\n",
+        ),
+    ]);
+    let mut request = folder.request("job.lua");
+    request.set = vec!["process_defaults.servers.python=python3".into()];
+    let plan = gymrun::policy::load(request).expect("a plan");
+    let run = |name: &str| {
+        let argv = argv(&plan, name);
+        #[expect(clippy::disallowed_methods, reason = "the test looks at a command alone, without a job around it")]
+        let output = std::process::Command::new(&argv[0])
+            .args(&argv[1..])
+            .env("PYTHONPATH", folder.path().join("packages"))
+            .current_dir(folder.path())
+            .output();
+        output.map(|output| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (output.status.success(), text(&output.stdout), text(&output.stderr))
+        })
+    };
+    let Ok((good, said, complaint)) = run("my_agent") else {
+        assert!(!required("python3"), "python3 is required");
+        println!("skipped: there is no python3");
+        return;
+    };
+    let own = folder.path().join("packages/responses_api_agents/simple_agent").display().to_string();
+    assert!(good, "{complaint}");
+    assert_eq!(said, format!("{own} {own} ['app.py']\n"));
+    let (good, _, complaint) = run("policy_model").expect("python3 was there");
+    assert!(!good && complaint.contains("openai_model/app.py"), "{complaint}");
+}
+
+fn required(component: &str) -> bool {
+    std::env::var("GYMRUN_TEST_REQUIRE").is_ok_and(|list| list.split(',').any(|name| name.trim() == component))
+}

@@ -6,7 +6,7 @@ use super::tables::{self, OTEL};
 use super::value::{boolean, int, is_off, literal};
 use crate::diag::{Problem, Problems};
 use crate::inputs::{Node, NodeValue, World};
-use crate::plan::PortChoice;
+use crate::plan::{PortChoice, Reference};
 use crate::policy::spec::{OtelPorts, OtelSpec, Placed, Protocol, TlsSpec};
 
 /// The variable with the token unless the site names another.
@@ -148,5 +148,21 @@ fn needs(fields: &Fields<'_>, spec: &OtelSpec, world: &World, problems: &mut Pro
             &format!("the variable `{}` with the token is not set", token.value),
             "set it, name another variable, or `otel.token_env` = false for an endpoint without a token",
         ));
+    }
+    let in_headers = spec.headers.values().flat_map(|text| text.value.references()).filter_map(|r| match r {
+        Reference::Secret { name, .. } => Some(("headers", name)),
+        _ => None,
+    });
+    for (key, name) in spec.token_env.iter().map(|token| ("token_env", &token.value)).chain(in_headers) {
+        // The end of a line that a file ends in is taken off; one in the middle would be a header of its own.
+        if world.look_up_secrets
+            && world.variable(name).is_some_and(|value| value.trim_end().chars().any(char::is_control))
+        {
+            problems.push(missing(
+                key,
+                &format!("the variable `{name}` holds a line end or another control character, which no header can"),
+                "its value is not shown; look whether two lines were read where one was meant",
+            ));
+        }
     }
 }

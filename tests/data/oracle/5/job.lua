@@ -12,7 +12,11 @@ return gym.job {
       pipeline_parallel_size = 2,
       number_of_instances = 2,
       extra_args = { "--max-model-len", 8192, "--hf-overrides", '{"architectures":["A B"]}' },
-      env = { HF_HOME = "/cache/hf home", HF_TOKEN = gym.secret "ORACLE_HF", NODE_RANK = gym.runtime("SLURM_NODEID", "0") },
+      env = {
+        HF_HOME = "/cache/hf home",
+        HF_TOKEN = gym.secret "ORACLE_HF",
+        NODE_RANK = gym.runtime("SLURM_NODEID", "0"),
+      },
     },
   },
   driver = {
