@@ -51,7 +51,7 @@ fn env(plan: &Plan, process: &str, name: &str) -> String {
 fn every_problem_of_a_bad_job_is_said_at_once() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bad-jobs");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.extension().is_some_and(|e| e == "yaml"));
+    files.retain(|path| path.extension().is_some_and(|e| e == "yaml" || e == "lua"));
     files.sort();
     assert!(!files.is_empty());
     let mut different = Vec::new();

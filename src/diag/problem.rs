@@ -178,6 +178,14 @@ impl Problems {
     }
 }
 
+impl FromIterator<Problem> for Problems {
+    fn from_iter<I: IntoIterator<Item = Problem>>(problems: I) -> Self {
+        let mut all = Self::new();
+        problems.into_iter().for_each(|problem| all.push(problem));
+        all
+    }
+}
+
 impl IntoIterator for Problems {
     type Item = Problem;
     type IntoIter = std::vec::IntoIter<Problem>;

@@ -95,7 +95,14 @@ fn read(lua: &Lua, request: &Request, job_id: &str) -> Result<Plan, Problems> {
     let mut read_lua = |file: &SourceFile| read_lua(lua, file, file.display == job_display);
     let layers = layers.collect(&request.job_file, &mut read_lua)?;
     let job_file = layers.job_file.clone();
-    let checked = schema::check(layers, job_id, world);
+    let mut checked = schema::check(layers, job_id, world);
+    let unreadable = host(lua).map_err(|error| problem_of(lua, &error))?.problems.take();
+    if !unreadable.is_empty() {
+        // A key whose value could not be read is there: that it is missing is no news.
+        let named: Vec<String> = unreadable.iter().map(|problem| problem.path.clone()).collect();
+        let found = checked.problems.into_iter().filter(|problem| !named.contains(&problem.path));
+        checked.problems = unreadable.into_iter().chain(found).collect();
+    }
     if checked.problems.any_error() {
         // The check has found what processes are to each other as well; hooks would be asked about a job that nobody wrote.
         return Err(checked.problems);
@@ -138,10 +145,9 @@ fn read_lua(lua: &Lua, file: &SourceFile, is_job: bool) -> Result<Node, Problems
         }
         _ => {}
     }
-    let node = to_node(lua, &value, &place, "", !is_job).map_err(found)?;
-    let problems = host(lua).map_err(found)?.problems.replace(Problems::new());
-    match node {
-        Some(node) => problems.into_result(node),
-        None => Err(problems),
+    // What cannot be read as a value is kept for later, so that it is said beside what the check finds.
+    match to_node(lua, &value, &place, "", !is_job).map_err(found)? {
+        Some(node) => Ok(node),
+        None => Err(host(lua).map_err(found)?.problems.take()),
     }
 }

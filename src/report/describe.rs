@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::events::{Delivery, Event, EventKind, StopReason};
+use crate::plan::DRIVER;
 
 /// The lines of an event; empty for those that are only for machines (memory samples).
 #[must_use]
@@ -30,6 +31,8 @@ fn sentence(kind: &EventKind) -> Option<String> {
         }
         EventKind::ProcessStarted { process, pid, .. } => format!("{process}: started, pid {pid}"),
         EventKind::ProcessWaiting { process, answer } => format!("{process}: waiting until it is ready ({answer})"),
+        // That it runs has been said.
+        EventKind::ProcessReady { process, .. } if process == DRIVER => return None,
         EventKind::ProcessReady { process, after_seconds } => format!("{process}: ready after {after_seconds:.3} s"),
         EventKind::ProcessNotReady { process, after_seconds, answer, .. } => {
             format!("{process}: not ready after {after_seconds} s, last answer: {answer}")

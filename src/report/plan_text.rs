@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::plan::{Kind, Plan, Readiness, Unit, VariableValue};
+use crate::plan::{Kind, Plan, Readiness, Unit, Value, VariableValue};
 
 /// Which part of a plan is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,8 @@ fn environment(text: &mut String, unit: &Unit) {
     for (name, variable) in &unit.env {
         let value = match &variable.value {
             VariableValue::Unset => "(unset)".to_owned(),
-            VariableValue::Set(crate::plan::Value::Text(value)) => value.to_string(),
+            VariableValue::Set(Value::Text(value)) => value.to_string(),
+            VariableValue::Set(Value::Encoded { value, .. }) => serde_json::to_string(value).unwrap_or_default(),
             other => serde_json::to_string(other).unwrap_or_default(),
         };
         let _ = writeln!(text, "  env        {name}={value}   # {}", variable.source);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::jobdir::{ProcessSummary, State, Summary};
+use crate::plan::Kind;
 
 /// The table as text, with a line for each process and the log files relative to `from` where they lie below it.
 #[must_use]
@@ -14,7 +15,10 @@ pub fn table(summary: &Summary, job_dir: &Path, from: &Path) -> String {
         let log = log.strip_prefix(from).unwrap_or(&log);
         rows.push([
             name.clone(),
-            process.ready_after_seconds.map_or_else(|| "-".to_owned(), |s| format!("{s:.2} s")),
+            process
+                .ready_after_seconds
+                .filter(|_| process.kind != Kind::Driver)
+                .map_or_else(|| "-".to_owned(), |s| format!("{s:.2} s")),
             process.peak_rss.map_or_else(|| "-".to_owned(), bytes),
             process.peak_pss.map_or_else(|| "-".to_owned(), bytes),
             exit(process),

@@ -23,7 +23,7 @@ pub fn folder(files: &[(&str, &str)]) -> Folder {
         std::fs::write(path, text).expect("a file");
     }
     // A busy machine is no endless loop.
-    let world = World { time_limit: Duration::from_secs(120), ..World::isolated(directory.path()) };
+    let world = World { time_limit: Duration::from_mins(2), ..World::isolated(directory.path()) };
     Folder { directory, world }
 }
 

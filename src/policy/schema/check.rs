@@ -225,7 +225,7 @@ pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems)
                     .in_file(node.location.clone())
                     .hint(format!("one of {known}")),
             );
-            return None;
+            return choice.only_table();
         };
         return choice.table(default);
     };
@@ -237,11 +237,11 @@ pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems)
         }
         Some(name) => choice.table(name).or_else(|| {
             problems.push(wrong(format!("unknown type `{name}`")).suggest(name, names()));
-            None
+            choice.only_table()
         }),
         None => {
             problems.push(wrong(format!("text is due, not {}", found(said))));
-            None
+            choice.only_table()
         }
     }
 }

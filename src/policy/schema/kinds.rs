@@ -193,6 +193,13 @@ impl Table {
 }
 
 impl Choice {
+    /// The table of all types, if they share one: what else is wrong can then be said though the type is.
+    #[must_use]
+    pub fn only_table(&self) -> Option<&'static Table> {
+        let (_, first) = self.tables.first()?;
+        self.tables.iter().all(|(_, table)| std::ptr::eq(*table, *first)).then_some(*first)
+    }
+
     /// The table of a type.
     pub fn table(&self, name: &str) -> Option<&'static Table> {
         self.tables.iter().find(|(known, _)| *known == name).map(|(_, table)| *table)
