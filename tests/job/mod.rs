@@ -1,0 +1,12 @@
+//! What tests of whole jobs share: running the real binary under a watch, and reading what it left behind.
+#![allow(dead_code, unused_imports, reason = "each test binary uses a part")]
+
+mod directory;
+mod run;
+mod sink;
+mod telemetry;
+
+pub use directory::JobDirectory;
+pub use run::{Finished, Job, component, finish, gymrun, repository};
+pub use sink::Sink;
+pub use telemetry::{Metric, Span, Telemetry, attributes};

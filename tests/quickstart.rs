@@ -1,0 +1,384 @@
+//! `examples/quickstart`, end to end: with gymrun's own collector, with the real otelcol, and with an endpoint that wants a token.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a test may panic, print and start gymrun"
+)]
+
+mod job;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use job::{Finished, Job, Sink, Telemetry, component, finish, gymrun};
+use serde_json::Value;
+
+const JOB: &str = "examples/quickstart/job.lua";
+const SERVERS: [&str; 3] = ["agent", "policy_model", "weather"];
+const TOKEN: &str = "t0ken-th4t-must-n0t-be-seen";
+
+/// One run with gymrun's own collector, which several tests look at.
+static EMBEDDED: LazyLock<Option<Finished>> =
+    LazyLock::new(|| python().map(|()| Job::new(JOB, "quickstart-embedded").run()));
+
+fn python() -> Option<()> {
+    let found =
+        std::process::Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
+        assert!(!required.split(',').any(|word| word.trim() == "python3"), "python3 is required");
+        println!("skipped: python3 is not here");
+    }
+    found.then_some(())
+}
+
+#[test]
+fn it_exits_with_zero_and_leaves_eight_rollouts() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    run.assert_code(0);
+    let rollouts = run.directory.json_lines("artifacts/rollouts.jsonl");
+    assert_eq!(rollouts.len(), 8);
+    assert!(rollouts.iter().all(|rollout| rollout["reward"] == 1.0));
+    assert_eq!(run.directory.json("result.json")["class"], "ok");
+    for name in SERVERS.into_iter().chain(["driver", "otel_collector"]) {
+        assert!(run.directory.path(&format!("logs/{name}.log")).exists(), "no log of {name}");
+    }
+    // What the driver prints is shown and kept.
+    let shown = String::from_utf8_lossy(&run.output.stdout);
+    assert!(shown.contains("8 rollouts, mean reward 1.00"), "{shown}");
+    assert!(run.directory.text("logs/driver.log").contains("8 rollouts, mean reward 1.00"));
+}
+
+#[test]
+fn every_rollout_is_one_trace_over_three_servers() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    check_traces(run);
+}
+
+fn check_traces(run: &Finished) {
+    let traces = run.directory.telemetry().spans_by_trace();
+    let jobs: Vec<_> =
+        traces.values().filter(|spans| spans.iter().any(|span| span.producer() == "nemo-gym/orchestrator")).collect();
+    assert_eq!(jobs.len(), 1, "gymrun's own trace");
+    let job = &jobs[0][0].trace_id;
+
+    let rollouts: Vec<_> = traces.values().filter(|spans| spans.iter().any(|span| span.name == "rollout")).collect();
+    assert_eq!(rollouts.len(), 8);
+    assert_eq!(traces.len(), 9, "{:?}", traces.keys());
+    for spans in rollouts {
+        let producers: BTreeSet<_> = spans.iter().map(job::Span::producer).collect();
+        assert_eq!(
+            producers,
+            BTreeSet::from(["nemo-gym", "nemo-gym/agent", "nemo-gym/policy_model", "nemo-gym/weather"])
+        );
+        let ids: BTreeSet<_> = spans.iter().map(|span| span.id.as_str()).collect();
+        assert_eq!(ids.len(), spans.len());
+        let roots: Vec<_> = spans.iter().filter(|span| span.parent.is_empty()).collect();
+        assert_eq!(roots.len(), 1);
+        assert_eq!(roots[0].links.iter().map(|link| &link.0).collect::<Vec<_>>(), [job], "linked to the job's trace");
+        assert!(
+            spans.iter().all(|span| span.parent.is_empty() || ids.contains(span.parent.as_str())),
+            "a parent is missing"
+        );
+        for name in
+            ["POST /run", "gym.rollout", "POST /seed_session", "POST /get_weather", "POST /verify", "gym.verify"]
+        {
+            assert!(spans.iter().any(|span| span.name == name), "{name} is missing");
+        }
+    }
+}
+
+#[test]
+fn log_records_arrive_with_their_producers() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    let logs = run.directory.telemetry().log_bodies();
+    assert_eq!(logs.iter().filter(|(who, body)| who == "nemo-gym/agent" && body.starts_with("rollout for")).count(), 8);
+    assert_eq!(logs.iter().filter(|(who, body)| who == "nemo-gym/weather" && body.starts_with("asked for")).count(), 8);
+}
+
+#[test]
+fn scraped_metrics_keep_their_types_and_lose_their_colons() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    check_scraped(&run.directory.telemetry());
+}
+
+fn check_scraped(telemetry: &Telemetry) {
+    for (name, kind, monotonic) in [
+        ("vllm_num_requests_running", "gauge", false),
+        ("vllm_kv_cache_usage_perc", "gauge", false),
+        ("vllm_prompt_tokens_total", "sum", true),
+        ("vllm_generation_tokens_total", "sum", true),
+        ("vllm_request_success_total", "sum", true),
+        ("vllm_time_to_first_token_seconds", "histogram", false),
+        ("vllm_e2e_request_latency_seconds", "histogram", false),
+    ] {
+        let metrics = telemetry.metrics_named(name);
+        assert!(metrics.len() >= 5, "{name}: {} times in ten seconds", metrics.len());
+        for metric in metrics {
+            assert_eq!((metric.kind, metric.monotonic), (kind, monotonic), "{name}");
+            assert_eq!(metric.producer(), "gym-vllm/policy_model");
+        }
+    }
+    assert!(telemetry.metrics().iter().all(|metric| !metric.name.contains(':')));
+
+    // The last scrape is made after the driver has ended, so that it has everything: two answers of the model for each of eight rollouts.
+    let last = last_point(telemetry, "vllm_e2e_request_latency_seconds").unwrap();
+    assert_eq!(last["count"], "16");
+    assert_eq!(last_point(telemetry, "up").unwrap()["asDouble"], 1.0);
+}
+
+/// The newest point of the metric of that name that the model server's page gave.
+fn last_point(telemetry: &Telemetry, name: &str) -> Option<Value> {
+    let of_model =
+        telemetry.metrics_named(name).into_iter().filter(|metric| metric.producer() == "gym-vllm/policy_model");
+    of_model
+        .flat_map(|metric| metric.points)
+        .max_by_key(|point| point["timeUnixNano"].as_str().unwrap().parse::<u64>().unwrap())
+}
+
+#[test]
+fn the_memory_of_each_server_and_of_the_host_is_there() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    check_memory(&run.directory.telemetry());
+}
+
+fn check_memory(telemetry: &Telemetry) {
+    for name in ["gym.server.memory.usage", "gym.server.memory.sampled_peak"] {
+        let mut seen = BTreeSet::new();
+        for metric in telemetry.metrics_named(name) {
+            assert_eq!(
+                (metric.kind, metric.unit.as_str(), metric.producer()),
+                ("gauge", "By", "nemo-gym/orchestrator")
+            );
+            for point in metric.points {
+                let attributes = job::attributes(&point["attributes"]);
+                assert!(attributes["process.pid"].as_str().unwrap().parse::<u32>().unwrap() > 1);
+                let text = |key: &str| attributes[key].as_str().unwrap().to_owned();
+                seen.insert((text("nemo.gym.server.name"), text("nemo.gym.server.type"), text("memory.type")));
+            }
+        }
+        let types = [
+            ("agent", "responses_api_agents"),
+            ("policy_model", "responses_api_models"),
+            ("weather", "resources_servers"),
+        ];
+        let expected = types
+            .iter()
+            .flat_map(|(name, kind)| ["pss", "rss"].map(|memory| ((*name).into(), (*kind).into(), memory.into())));
+        assert_eq!(seen, expected.collect(), "{name}");
+    }
+    for name in
+        ["gym.host.memory.usage", "gym.host.memory.available", "gym.host.memory.total", "gym.host.memory.sampled_peak"]
+    {
+        let metrics = telemetry.metrics_named(name);
+        assert!(!metrics.is_empty(), "{name} is missing");
+        assert!(metrics.iter().all(|metric| metric.kind == "gauge" && metric.unit == "By"), "{name}");
+    }
+    let processes = telemetry.metrics_named("gym.server.processes");
+    assert!(!processes.is_empty() && processes.iter().all(|metric| metric.unit == "{process}"));
+    assert!(!telemetry.metrics_named("gym.servers.active").is_empty());
+}
+
+#[test]
+fn every_resource_says_whose_it_is() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    check_identity(&run.directory.telemetry());
+}
+
+fn check_identity(telemetry: &Telemetry) {
+    let mut signals = BTreeSet::new();
+    let mut producers = BTreeSet::new();
+    for (signal, resource) in telemetry.resources() {
+        signals.insert(signal);
+        for (key, value) in
+            [("run_id", "j1"), ("benchmark", "quickstart"), ("cluster", "local"), ("service.name", "nemo-gym")]
+        {
+            assert_eq!(resource.get(key), Some(&Value::from(value)), "{signal}: {key} of {resource:?}");
+        }
+        assert!(resource.get("user").and_then(Value::as_str).is_some_and(|user| !user.is_empty()));
+        let producer = resource.get("service.name.override").and_then(Value::as_str).unwrap_or_default();
+        assert!(!producer.is_empty(), "{signal}: {resource:?}");
+        producers.insert(producer.to_owned());
+    }
+    assert_eq!(signals, BTreeSet::from(["logs", "metrics", "traces"]));
+    let expected = [
+        "nemo-gym",
+        "nemo-gym/agent",
+        "nemo-gym/policy_model",
+        "nemo-gym/weather",
+        "nemo-gym/orchestrator",
+        "gym-vllm/policy_model",
+    ];
+    assert_eq!(producers, expected.map(str::to_owned).into());
+}
+
+#[test]
+fn spans_become_metrics() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    let telemetry = run.directory.telemetry();
+    for (name, kind) in [("traces.span.metrics.calls", "sum"), ("traces.span.metrics.duration", "histogram")] {
+        let metrics = telemetry.metrics_named(name);
+        assert!(!metrics.is_empty() && metrics.iter().all(|metric| metric.kind == kind), "{name}");
+    }
+}
+
+#[test]
+fn the_collector_reports_that_nothing_was_lost() {
+    let Some(run) = EMBEDDED.as_ref() else { return };
+    let delivery = run.directory.json("otel/delivery.json");
+    let telemetry = run.directory.telemetry();
+    assert_eq!(delivery["traces"]["written"], telemetry.spans().len(), "{delivery}");
+    for signal in ["traces", "metrics", "logs"] {
+        let dropped = delivery[signal]["dropped"].as_object().map_or(0, serde_json::Map::len);
+        assert_eq!((dropped, delivery[signal]["rejected"].as_u64()), (0, Some(0)), "{delivery}");
+    }
+}
+
+#[test]
+fn the_yaml_job_is_the_same_plan() {
+    let plans = ["examples/quickstart/job.lua", "examples/quickstart/job.yaml"].map(|file| {
+        let output = finish(gymrun(&["plan", file, "--format", "json", "--output-path", "out", "--job-id", "j1"]));
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        without_places(&plan)
+    });
+    let [lua, yaml] = plans.map(|plan| serde_json::to_string_pretty(&plan).unwrap());
+    let differences: Vec<_> = lua.lines().zip(yaml.lines()).filter(|(lua, yaml)| lua != yaml).collect();
+    assert_eq!(lua, yaml, "{differences:#?}");
+}
+
+/// A plan without what tells where in the author's file things stand.
+fn without_places(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(key, _)| *key != "location")
+            .map(|(key, value)| (key.clone(), without_places(value)))
+            .collect(),
+        Value::Array(list) => list.iter().map(without_places).collect(),
+        Value::String(text) => {
+            let place = regex::Regex::new(r"job\.(lua|yaml)(:\d+)?").unwrap();
+            Value::from(place.replace_all(text, "JOB").into_owned())
+        }
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn the_real_otelcol_gives_the_same() {
+    let (Some(otelcol), Some(ours)) = (component("otelcol", "GYMRUN_TEST_OTELCOL"), EMBEDDED.as_ref()) else { return };
+    let theirs = Job::new(JOB, "quickstart-otelcol").set("otel.binary", otelcol.to_str().unwrap()).run();
+    theirs.assert_code(0);
+    assert!(
+        theirs.seen_of_job.iter().any(|line| line.starts_with(otelcol.to_str().unwrap())),
+        "{:?}",
+        theirs.seen_of_job
+    );
+
+    check_traces(&theirs);
+    let (ours, theirs) = (ours.directory.telemetry(), theirs.directory.telemetry());
+    check_scraped(&theirs);
+    check_memory(&theirs);
+    check_identity(&theirs);
+
+    assert_eq!(metric_shapes(&ours), metric_shapes(&theirs), "metrics: producer, name, unit, type");
+    assert_eq!(span_names(&ours), span_names(&theirs), "spans: producer, name");
+    assert_eq!(resource_keys(&ours), resource_keys(&theirs), "resources: signal, producer, keys");
+    assert_eq!(point_keys(&ours), point_keys(&theirs), "points: metric, keys");
+    let bodies = |telemetry: &Telemetry| {
+        telemetry.log_bodies().into_iter().filter(|(_, body)| !body.contains("port")).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(bodies(&ours), bodies(&theirs));
+}
+
+fn metric_shapes(telemetry: &Telemetry) -> BTreeSet<(String, String, String, &'static str, bool)> {
+    let shape =
+        |metric: job::Metric| (metric.producer().to_owned(), metric.name, metric.unit, metric.kind, metric.monotonic);
+    telemetry.metrics().into_iter().map(shape).collect()
+}
+
+fn span_names(telemetry: &Telemetry) -> BTreeSet<(String, String)> {
+    telemetry.spans().into_iter().map(|span| (span.producer().to_owned(), span.name)).collect()
+}
+
+fn resource_keys(telemetry: &Telemetry) -> BTreeSet<(&'static str, String, Vec<String>)> {
+    let keys = |(signal, resource): (&'static str, BTreeMap<String, Value>)| {
+        let producer = resource["service.name.override"].as_str().unwrap_or_default().to_owned();
+        (signal, producer, resource.into_keys().collect())
+    };
+    telemetry.resources().into_iter().map(keys).collect()
+}
+
+fn point_keys(telemetry: &Telemetry) -> BTreeSet<(String, Vec<String>)> {
+    let mut found = BTreeSet::new();
+    for metric in telemetry.metrics() {
+        for point in &metric.points {
+            found.insert((metric.name.clone(), job::attributes(&point["attributes"]).into_keys().collect()));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_token_reaches_the_endpoint_and_nothing_else() {
+    let Some(()) = python() else { return };
+    check_token(Job::new(JOB, "quickstart-token"));
+}
+
+#[test]
+fn the_token_reaches_the_endpoint_and_nothing_else_with_otelcol() {
+    let (Some(otelcol), Some(())) = (component("otelcol", "GYMRUN_TEST_OTELCOL"), python()) else { return };
+    check_token(Job::new(JOB, "quickstart-token-otelcol").set("otel.binary", otelcol.to_str().unwrap()));
+}
+
+fn check_token(job: Job) {
+    let sink = Sink::start();
+    let run = job
+        .set("otel.endpoint", &sink.url)
+        .set("otel.service_name", "evals")
+        .set("otel.token_env", "QUICKSTART_TOKEN")
+        .env("QUICKSTART_TOKEN", TOKEN)
+        .run();
+    run.assert_code(0);
+
+    assert_eq!(sink.signals(), ["/v1/logs", "/v1/metrics", "/v1/traces"].map(str::to_owned).into());
+    assert_eq!(sink.authorizations(), [Some(format!("Bearer {TOKEN}"))].into());
+    let resources = sink.resource_attributes();
+    assert!(!resources.is_empty());
+    for resource in resources {
+        for (key, value) in [("Authorization", TOKEN), ("service.name", "evals"), ("run_id", "j1")] {
+            assert!(resource.contains(&(key.to_owned(), value.to_owned())), "{key} is not in {resource:?}");
+        }
+    }
+
+    assert_eq!(run.directory.files_with(TOKEN), Vec::<std::path::PathBuf>::new());
+    assert!(run.seen.iter().all(|line| !line.contains(TOKEN)), "in an argv");
+    assert!(!String::from_utf8_lossy(&run.output.stdout).contains(TOKEN));
+    assert!(!String::from_utf8_lossy(&run.output.stderr).contains(TOKEN));
+}
+
+#[test]
+fn no_plan_has_the_token() {
+    for more in [
+        &["--format", "text"][..],
+        &["--format", "json"],
+        &["--format", "yaml"],
+        &["--show", "collector"],
+        &["--show", "environment"],
+    ] {
+        let mut command = gymrun(&[
+            "plan",
+            JOB,
+            "--set",
+            "otel.endpoint=http://127.0.0.1:9",
+            "--set",
+            "otel.token_env=QUICKSTART_TOKEN",
+        ]);
+        command.args(["--set", "otel.service_name=evals"]).args(more).env("QUICKSTART_TOKEN", TOKEN);
+        let output = finish(command);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!String::from_utf8_lossy(&output.stdout).contains(TOKEN), "{more:?}");
+        assert!(!String::from_utf8_lossy(&output.stderr).contains(TOKEN), "{more:?}");
+    }
+}
