@@ -123,18 +123,22 @@ fn check_scraped(telemetry: &Telemetry) {
     assert!(telemetry.metrics().iter().all(|metric| !metric.name.contains(':')));
 
     // The last scrape is made after the driver has ended, so that it has everything: two answers of the model for each of eight rollouts.
-    let last = last_point(telemetry, "vllm_e2e_request_latency_seconds").unwrap();
+    let last = of_model(telemetry, "vllm_e2e_request_latency_seconds").into_iter().max_by_key(time).unwrap();
     assert_eq!(last["count"], "16");
-    assert_eq!(last_point(telemetry, "up").unwrap()["asDouble"], 1.0);
+    let up = of_model(telemetry, "up").into_iter().find(|point| time(point) == time(&last)).unwrap();
+    assert_eq!(up["asDouble"], 1.0);
 }
 
-/// The newest point of the metric of that name that the model server's page gave.
-fn last_point(telemetry: &Telemetry, name: &str) -> Option<Value> {
-    let of_model =
+/// The points of the metric of that name which the model server's page gave. An otelcol goes on to scrape while the servers stop; what it then writes
+/// says that there is no value, and is left out.
+fn of_model(telemetry: &Telemetry, name: &str) -> Vec<Value> {
+    let metrics =
         telemetry.metrics_named(name).into_iter().filter(|metric| metric.producer() == "gym-vllm/policy_model");
-    of_model
-        .flat_map(|metric| metric.points)
-        .max_by_key(|point| point["timeUnixNano"].as_str().unwrap().parse::<u64>().unwrap())
+    metrics.flat_map(|metric| metric.points).filter(|point| point["flags"] != 1).collect()
+}
+
+fn time(point: &Value) -> u64 {
+    point["timeUnixNano"].as_str().unwrap().parse().unwrap()
 }
 
 #[test]

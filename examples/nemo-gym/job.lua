@@ -6,7 +6,8 @@ local venv = gym.env("GYM_VENV", gym.here "venv")
 
 return gym.job {
   name = "example-single-tool-call",
-  process_defaults = { servers = { python = venv .. "/bin/python" } },
+  -- A server sends its last telemetry within two seconds of the stop; a busy machine may take longer.
+  process_defaults = { servers = { python = venv .. "/bin/python", grace_seconds = 15 } },
   services = {
     policy = {
       command = { venv .. "/bin/python", "stub_policy.py", "--port", gym.port() },
@@ -42,7 +43,7 @@ return gym.job {
     input = "tasks.jsonl",
     output = gym.job_dir "artifacts/rollouts.jsonl",
     repeats = 2,
-    concurrency = 1, -- with more at once NeMo Gym itself puts some spans into a neighbour's trace
+    concurrency = 1, -- with more at once NeMo Gym itself puts many spans into a neighbour's trace
     require_complete = true,
     executable = venv .. "/bin/gym",
   },

@@ -103,6 +103,7 @@ def answer(outputs):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a body waits 40 ms for the acknowledgement of its head
     routes = {"/v1/responses": responses, "/v1/chat/completions": chat_completions}
 
     def do_GET(self):

@@ -30,6 +30,7 @@ def serve(server_type, make_routes):
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else a body waits 40 ms for the acknowledgement of its head
 
         def do_GET(self):
             if self.path == "/readyz":
