@@ -46,7 +46,7 @@ pub fn gymrun(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end and returns what it gave; panics when it takes longer than two minutes.
+/// Runs a command to its end and returns what it gave; panics when it takes longer than five minutes.
 pub fn finish(mut command: Command) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("gymrun can be started");
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
@@ -54,7 +54,7 @@ pub fn finish(mut command: Command) -> Output {
     let guard = {
         let done = Arc::clone(&done);
         std::thread::spawn(move || {
-            let deadline = Instant::now() + Duration::from_mins(2);
+            let deadline = Instant::now() + Duration::from_mins(5);
             while !done.load(Ordering::Relaxed) {
                 if Instant::now() > deadline {
                     // The first asks for an ordered stop, the second for a kill.
@@ -71,7 +71,7 @@ pub fn finish(mut command: Command) -> Output {
     let output = child.wait_with_output().expect("gymrun can be waited for");
     done.store(true, Ordering::Relaxed);
     let late = guard.join().expect("the guard does not panic");
-    assert!(!late, "gymrun took more than two minutes: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(!late, "gymrun took more than five minutes: {}", String::from_utf8_lossy(&output.stderr));
     output
 }
 
