@@ -159,11 +159,20 @@ fn a_range_gives_the_lowest_free_port() {
 }
 
 fn a_stranger_on_the_port_does_not_answer_for_a_server() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("loopback").port();
+    for port in [json!("auto"), json!(free)] {
+        stranger_on(&port);
+    }
+}
+
+fn stranger_on(port: &Value) {
     // Two units of one job, the first of which listens on the other's port.
     let ended = job(&json!({
         "servers": {
             "thief": with(server("serve:${port:victim} serve:${port:self} forever"), "depends_on", json!([])),
-            "victim": with(with(server("forever"), "depends_on", json!(["thief"])), "health_check", json!({"timeout_seconds": 1})),
+            "victim": {
+                "command": child("forever"), "port": port, "depends_on": ["thief"], "health_check": {"timeout_seconds": 1},
+            },
         },
     }));
     assert_eq!(ended.code, Some(125));

@@ -232,18 +232,20 @@ impl Resolver {
                     search: resolved.search.clone(),
                 }),
             };
-            let own = |text: &Text| {
-                matches!(text.segments(), [Segment::Reference(r @ Reference::Port { .. })]
-                    if r.process() == Some(unit.name.as_str()))
-            };
             resolved.probe = Some(ResolvedProbe {
                 target: Target { kind, request_timeout: seconds(probe.request_timeout_seconds) },
                 schedule: probe.interval_seconds.map_or(Schedule::Growing, |s| Schedule::Fixed(seconds(s))),
                 limit: seconds(probe.timeout_seconds),
-                own_port: probe.port.as_ref().filter(|text| own(text)).map(|_| port()).transpose()?,
+                own_port: probe.port.as_ref().map(|_| port()).transpose()?.filter(|port| self.owns(unit, *port)),
             });
         }
         Ok(resolved)
+    }
+
+    /// Whether a port is one of the unit's own. Fixed ports stand in a plan as numbers, so the number decides.
+    fn owns(&self, unit: &Unit, port: u16) -> bool {
+        let keys = unit.ports.keys().map(|key| Some(key.as_str())).chain([None]);
+        keys.filter_map(|key| self.port(&unit.name, key).ok()).any(|own| own == port)
     }
 
     fn words(&self, words: &[Text]) -> Result<Vec<OsString>, Problem> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -82,7 +83,7 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
     let (reports, inbox) = mpsc::unbounded_channel();
     let host = match prepare(plan, options, reports) {
         Ok(host) => host,
-        Err(problem) => return Outcome::failed(problem.to_string()),
+        Err(problem) => return Outcome::failed(sentence(&problem)),
     };
     let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
     let strays = teardown::sweep().await;
@@ -140,6 +141,20 @@ fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Repo
         before_collector_stop: options.before_collector_stop,
     };
     Ok(LocalHost::new(setting, reports))
+}
+
+/// A problem in one line.
+fn sentence(problem: &Problem) -> String {
+    let place = if problem.location.is_unknown() { String::new() } else { problem.location.to_string() };
+    let places: Vec<&str> = [problem.path.as_str(), place.as_str()].into_iter().filter(|p| !p.is_empty()).collect();
+    let mut text = problem.message.clone();
+    if !places.is_empty() {
+        let _ = write!(text, " ({})", places.join(", "));
+    }
+    if let Some(hint) = &problem.hint {
+        let _ = write!(text, "; {hint}");
+    }
+    text
 }
 
 fn hear(mut signals: OsSignals) -> mpsc::UnboundedReceiver<i32> {

@@ -352,7 +352,7 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
             .filter_map(|d| d.as_str().map(str::to_owned))
             .collect(),
         readiness: match (probed, string("type")) {
-            (Some(probe), _) => Readiness::Probe(self::probe(probe, name)),
+            (Some(probe), _) => Readiness::Probe(self::probe(probe, name, port)),
             (None, Some("task")) => Readiness::Exited { timeout_seconds: None },
             (None, _) => Readiness::Started,
         },
@@ -370,7 +370,7 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
     }
 }
 
-fn probe(probe: &Value, own: &str) -> Probe {
+fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
     let kind = match probe["type"].as_str().unwrap_or("http") {
         "tcp" => ProbeKind::Tcp,
         "exec" => ProbeKind::Exec { command: texts(&probe["command"], own) },
@@ -383,8 +383,10 @@ fn probe(probe: &Value, own: &str) -> Probe {
     Probe {
         kind,
         host: of_host.then(|| Text::from(probe["host"].as_str().unwrap_or("127.0.0.1"))),
-        port: of_host.then(|| match own {
-            "otel_collector" => health(),
+        // As a compiled plan has it: a fixed port is a number.
+        port: of_host.then(|| match (own, port) {
+            ("otel_collector", _) => health(),
+            (_, Some(PortChoice::Fixed(port))) => Text::from(port.to_string()),
             _ => Text::reference(Reference::Port { process: own.to_owned(), key: None }),
         }),
         timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
