@@ -75,7 +75,7 @@ impl<'a> Section<'a> {
         self.unsupported = keys;
     }
 
-    /// Unknown keys are accepted in silence here, as the reference collector does.
+    /// Unknown keys are a warning here, since the reference collector accepts them.
     pub fn tolerate_unknown(&mut self) {
         self.tolerant = true;
     }
@@ -316,9 +316,10 @@ impl<'a> Section<'a> {
                 let known = self.known().join(", ");
                 let problem = Problem::new(format!("`{key}` is not supported by this collector"));
                 self.findings.push(entry.line, &path, problem.hint(format!("supported: {known}")));
-            } else if !self.tolerant {
-                let problem = Problem::new(format!("unknown key `{key}`")).suggest(key, self.known());
-                self.findings.push(entry.line, &path, problem);
+            } else {
+                let message = format!("unknown key `{key}`");
+                let problem = if self.tolerant { Problem::warning(message) } else { Problem::new(message) };
+                self.findings.push(entry.line, &path, problem.suggest(key, self.known()));
             }
         }
     }

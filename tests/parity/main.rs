@@ -10,6 +10,7 @@
 
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod bed;
+mod encodings;
 mod normalise;
 mod otlp;
 mod requests;

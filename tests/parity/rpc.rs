@@ -4,7 +4,7 @@ use axum::http::uri::PathAndQuery;
 use bytes::{Buf, BufMut, Bytes};
 use gymrun::otlp::Signal;
 use serde_json::json;
-use tonic::client::Grpc;
+use tonic::client::{Grpc, GrpcService as _};
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Endpoint;
 use tonic::{Request, Status};
@@ -71,4 +71,34 @@ impl Side {
             Err(status) => json!({"call": path, "code": i32::from(status.code())}),
         });
     }
+
+    /// Calls a method with one frame of these bytes, flag and encoding, and records the code of the answer.
+    pub async fn call_raw(&mut self, path: &'static str, encoding: Option<&str>, flag: u8, message: &[u8]) {
+        let mut frame = vec![flag];
+        frame.extend_from_slice(&u32::try_from(message.len()).expect("small").to_be_bytes());
+        frame.extend_from_slice(message);
+        let channel = Endpoint::from_shared(self.grpc_address()).expect("an address").connect().await;
+        let mut channel = channel.expect("a connection");
+        let mut request = axum::http::Request::post(format!("{}{path}", self.grpc_address()))
+            .header("content-type", "application/grpc")
+            .header("grpc-accept-encoding", "identity")
+            .header("te", "trailers");
+        if let Some(encoding) = encoding {
+            request = request.header("grpc-encoding", encoding);
+        }
+        let request = request.body(tonic::body::Body::new(http_body_util::Full::from(frame))).expect("a request");
+        channel_ready(&mut channel).await;
+        let answer = channel.call(request).await.expect("an answer");
+        let code = |headers: &axum::http::HeaderMap| {
+            headers.get("grpc-status").and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        let first = code(answer.headers());
+        let rest = http_body_util::BodyExt::collect(answer.into_body()).await.expect("a body");
+        let last = rest.trailers().and_then(code);
+        self.row(json!({"call": path, "encoding": encoding, "code": first.or(last)}));
+    }
+}
+
+async fn channel_ready(channel: &mut tonic::transport::Channel) {
+    std::future::poll_fn(|context| channel.poll_ready(context)).await.expect("ready");
 }

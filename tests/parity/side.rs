@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::bed::Case;
 use super::normalise::{Normaliser, merge};
@@ -22,6 +23,7 @@ pub struct Side {
     folder: TempDir,
     ports: [u16; 4],
     child: Child,
+    client: reqwest::Client,
     /// What it asks and is answered.
     pub target: Target,
     normaliser: Normaliser,
@@ -65,7 +67,10 @@ impl Side {
             .stderr(log)
             .spawn()
             .expect("starts");
-        let mut side = Self { folder, ports, child, target, normaliser, rows: Vec::new() };
+        // Without certificates, which take longer to read than all requests.
+        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+        let client = client.tls_certs_only([]).build().expect("a client");
+        let mut side = Self { folder, ports, child, client, target, normaliser, rows: Vec::new() };
         for (name, port) in
             PORTS.iter().zip(ports).take(3).filter(|(name, _)| case.config.contains(&format!("${name}")))
         {
@@ -88,6 +93,7 @@ impl Side {
 
     /// The same; of the answer's body only the code of its google.rpc.Status is recorded, since texts differ.
     pub async fn post_for_code(&mut self, path: &str, body: Body) {
+        let sent = format!("{} bytes {}", body.bytes.len(), body.encoding.unwrap_or_default());
         let (status, content_type, bytes) = self.request(path, body).await;
         let code = match (content_type.as_str(), bytes.as_slice()) {
             ("application/json", text) => {
@@ -96,13 +102,28 @@ impl Side {
             ("application/x-protobuf", [8, code, ..]) => Some(json!(code)),
             _ => None,
         };
-        self.row(json!({"post": path, "status": status, "content_type": content_type, "code": code}));
+        self.row(json!({"post": path, "sent": sent, "status": status, "content_type": content_type, "code": code}));
+    }
+
+    /// Asks OTLP/HTTP with this method and no body, and records the answer with its Location.
+    pub async fn ask(&mut self, method: &str, path: &str) {
+        // By hand: a client library would clean the path.
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", self.ports[0])).await.expect("a connection");
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("writes");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("reads");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let header = |name: &str| {
+            let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name))?;
+            Some(line.split_once(": ")?.1.to_owned())
+        };
+        self.row(json!({"ask": format!("{method} {path}"), "status": head.split(' ').nth(1),
+                        "content_type": header("content-type:"), "location": header("location:"), "body": body}));
     }
 
     async fn request(&self, path: &str, body: Body) -> (u16, String, Vec<u8>) {
-        let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
-        let client = client.build().expect("a client");
-        let mut request = client.post(format!("http://127.0.0.1:{}{path}", self.ports[0]));
+        let mut request = self.client.post(format!("http://127.0.0.1:{}{path}", self.ports[0]));
         request = request.header("content-type", body.content_type);
         if let Some(encoding) = body.encoding {
             request = request.header("content-encoding", encoding);

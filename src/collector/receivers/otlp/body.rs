@@ -7,7 +7,14 @@ use bytes::{Bytes, BytesMut};
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use http_body_util::BodyExt;
 
-use super::status::Status;
+/// Why a body cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// More than the limit, as it came or decompressed.
+    TooLarge,
+    /// For people.
+    Broken(String),
+}
 
 /// The compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,52 +25,95 @@ pub(super) enum Encoding {
     Gzip,
     /// `zlib` and `deflate`, which both mean the zlib format.
     Zlib,
+    /// `zstd`.
+    Zstd,
+    /// `snappy`: one block, or frames where the first bytes say so.
+    Snappy,
+    /// `x-snappy-framed`: frames alone.
+    SnappyFramed,
+    /// `lz4` frames.
+    Lz4,
 }
+
+/// Every name that a Content-Encoding may have, the empty one for none.
+pub(super) const ENCODINGS: [(&str, Encoding); 8] = [
+    ("", Encoding::Identity),
+    ("gzip", Encoding::Gzip),
+    ("zstd", Encoding::Zstd),
+    ("zlib", Encoding::Zlib),
+    ("snappy", Encoding::Snappy),
+    ("deflate", Encoding::Zlib),
+    ("lz4", Encoding::Lz4),
+    ("x-snappy-framed", Encoding::SnappyFramed),
+];
+
+/// How a stream of snappy frames begins.
+const SNAPPY_FRAMES: &[u8] = b"\xff\x06\x00\x00sNaPpY";
 
 impl Encoding {
-    /// By the value of Content-Encoding, which is compared exactly as the reference does it.
-    pub fn named(name: &str) -> Result<Self, Status> {
-        match name {
-            "" => Ok(Self::Identity),
-            "gzip" => Ok(Self::Gzip),
-            "zlib" | "deflate" => Ok(Self::Zlib),
-            _ => Err(Status::invalid(format!("unsupported Content-Encoding: {name} (supported: gzip, zlib, deflate)"))),
-        }
-    }
-
     /// The decompressed bytes, `limit` at most.
-    fn decode(self, bytes: Bytes, limit: usize) -> Result<Bytes, Status> {
+    pub fn decode(self, bytes: Bytes, limit: usize) -> Result<Bytes, Unreadable> {
+        let compressed = bytes.len();
         match self {
             Self::Identity => Ok(bytes),
-            Self::Gzip => decompress(MultiGzDecoder::new(&*bytes), bytes.len(), limit),
-            Self::Zlib => decompress(ZlibDecoder::new(&*bytes), bytes.len(), limit),
+            Self::Gzip => decompress(MultiGzDecoder::new(&*bytes), compressed, limit),
+            Self::Zlib => decompress(ZlibDecoder::new(&*bytes), compressed, limit),
+            // The reference takes an empty body here, though it is no frame.
+            Self::Zstd if bytes.is_empty() => Ok(bytes),
+            Self::Zstd => decompress(zstd::Decoder::with_buffer(&*bytes).map_err(broken)?, compressed, limit),
+            Self::Snappy if !bytes.starts_with(SNAPPY_FRAMES) => {
+                let size = snap::raw::decompress_len(&bytes).map_err(broken)?;
+                if size > limit {
+                    return Err(Unreadable::TooLarge);
+                }
+                snap::raw::Decoder::new().decompress_vec(&bytes).map(Bytes::from).map_err(broken)
+            }
+            Self::Snappy | Self::SnappyFramed => decompress(snap::read::FrameDecoder::new(&*bytes), compressed, limit),
+            Self::Lz4 => lz4(&bytes, limit),
         }
     }
 }
 
-fn decompress(reader: impl Read, compressed: usize, limit: usize) -> Result<Bytes, Status> {
-    let mut bytes = Vec::with_capacity(compressed.saturating_mul(4).min(limit));
-    let allowed = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    reader
-        .take(allowed)
-        .read_to_end(&mut bytes)
-        .map_err(|error: io::Error| Status::invalid(format!("the body cannot be decompressed: {error}")))?;
-    if bytes.len() > limit { Err(too_large()) } else { Ok(bytes.into()) }
+fn broken(error: impl std::fmt::Display) -> Unreadable {
+    Unreadable::Broken(format!("the body cannot be decompressed: {error}"))
 }
 
-fn too_large() -> Status {
-    Status::invalid("http: request body too large")
+fn decompress(reader: impl Read, compressed: usize, limit: usize) -> Result<Bytes, Unreadable> {
+    let mut bytes = Vec::with_capacity(compressed.saturating_mul(4).min(limit));
+    let allowed = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    reader.take(allowed).read_to_end(&mut bytes).map_err(|error: io::Error| broken(error))?;
+    if bytes.len() > limit { Err(Unreadable::TooLarge) } else { Ok(bytes.into()) }
+}
+
+/// All frames of a body. The library takes the end of the input for the end of a frame, and stops after one frame.
+fn lz4(bytes: &[u8], limit: usize) -> Result<Bytes, Unreadable> {
+    let (mut rest, mut all) = (bytes, Vec::new());
+    while !rest.is_empty() {
+        // A byte after the input: whoever touches it has not seen the end of a frame.
+        let mut reader = lz4_flex::frame::FrameDecoder::new(rest.chain(&[1_u8][..]));
+        let allowed = u64::try_from(limit - all.len()).unwrap_or(u64::MAX).saturating_add(1);
+        reader.by_ref().take(allowed).read_to_end(&mut all).map_err(|error: io::Error| broken(error))?;
+        if all.len() > limit {
+            return Err(Unreadable::TooLarge);
+        }
+        let (left, after) = reader.into_inner().into_inner();
+        if after.is_empty() {
+            return Err(broken("it ends early"));
+        }
+        rest = left;
+    }
+    Ok(all.into())
 }
 
 /// How much of a body that is refused is read and thrown away, so that a client that sends before it reads gets its
 /// answer.
 const DISCARDED: usize = 256 * 1024 * 1024;
 
-/// The whole body, decompressed; both forms may have `limit` bytes.
-pub(super) async fn read(mut body: Body, encoding: Encoding, limit: usize) -> Result<Bytes, Status> {
+/// The whole body as it came, of `limit` bytes at most.
+pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unreadable> {
     let (mut first, mut collected, mut size) = (Bytes::new(), BytesMut::new(), 0);
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Status::invalid(format!("the body ends early: {error}")))?;
+        let frame = frame.map_err(|error| Unreadable::Broken(format!("the body ends early: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         size += data.len();
         if size > limit {
@@ -84,7 +134,7 @@ pub(super) async fn read(mut body: Body, encoding: Encoding, limit: usize) -> Re
         }
     }
     if size > limit {
-        return Err(too_large());
+        return Err(Unreadable::TooLarge);
     }
-    encoding.decode(if collected.is_empty() { first } else { collected.freeze() }, limit)
+    Ok(if collected.is_empty() { first } else { collected.freeze() })
 }

@@ -1,5 +1,10 @@
 //! The receiver's section of the configuration.
 
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::body::{ENCODINGS, Encoding};
 use super::receiver::OtlpReceiver;
 use crate::collector::component::{EVERY_SIGNAL, Factory, Receiver, Signals};
 use crate::collector::section::Section;
@@ -13,23 +18,44 @@ pub const FACTORY: Factory<dyn Receiver> =
 const MEBIBYTE: usize = 1024 * 1024;
 
 /// `protocols.grpc`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct GrpcSettings {
     /// `host:port` to listen on.
     pub endpoint: String,
-    /// `max_recv_msg_size_mib`, in bytes: the limit of one message after decompression.
+    /// `max_recv_msg_size_mib`, in bytes: the limit of one message, before and after decompression.
     pub max_message: usize,
+    /// `max_concurrent_streams`: calls under way on one connection.
+    pub max_streams: Option<u32>,
+    /// `keepalive.server_parameters`.
+    pub keepalive: Keepalive,
+}
+
+/// How connections are watched and how long they live; what is absent is the library's default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Keepalive {
+    /// `time`: a silent client is asked after this.
+    pub interval: Option<Duration>,
+    /// `timeout`: and must answer within this.
+    pub timeout: Option<Duration>,
+    /// `max_connection_age`.
+    pub age: Option<Duration>,
+    /// `max_connection_age_grace`.
+    pub grace: Option<Duration>,
 }
 
 /// `protocols.http`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct HttpSettings {
     /// `host:port` to listen on.
     pub endpoint: String,
     /// The path of each signal.
-    pub paths: [(String, Signal); 3],
+    pub paths: Vec<(String, Signal)>,
     /// `max_request_body_size`, in bytes: the limit of a body, before and after decompression.
     pub max_body: usize,
+    /// `compression_algorithms`: what a Content-Encoding may be; none: the header is not looked at.
+    pub encodings: Vec<(&'static str, Encoding)>,
+    /// `response_headers`: added to every answer.
+    pub response_headers: HeaderMap,
 }
 
 fn configure(section: &mut Section<'_>) -> Option<Box<dyn Receiver>> {
@@ -48,46 +74,92 @@ fn configure(section: &mut Section<'_>) -> Option<Box<dyn Receiver>> {
 }
 
 fn grpc(section: &mut Section<'_>) -> GrpcSettings {
-    section.unsupported(&[
-        "auth",
-        "include_metadata",
-        "keepalive",
-        "max_concurrent_streams",
-        "middlewares",
-        "tls",
-        "transport",
-    ]);
-    // Sizes of buffers change nothing that can be seen.
-    section.integer("read_buffer_size", 0);
-    section.integer("write_buffer_size", 0);
+    section.unsupported(&["auth", "dialer", "middlewares", "tls"]);
+    // Sizes of buffers change nothing that can be seen, and no processor here looks at a client's metadata.
+    section.integer("read_buffer_size", i64::MIN);
+    section.integer("write_buffer_size", i64::MIN);
+    section.boolean("include_metadata");
+    section.word("transport", &["tcp", "tcp4", "tcp6"]);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:4317".to_string());
     let mebibytes = section.integer("max_recv_msg_size_mib", 0).filter(|size| *size > 0).unwrap_or(4);
     let max_message = usize::try_from(mebibytes).unwrap_or(usize::MAX).saturating_mul(MEBIBYTE);
-    GrpcSettings { endpoint, max_message }
+    let max_streams = section.integer("max_concurrent_streams", 0).filter(|count| *count > 0);
+    let max_streams = max_streams.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    let keepalive = section.section("keepalive", keepalive).unwrap_or_default();
+    GrpcSettings { endpoint, max_message, max_streams, keepalive }
+}
+
+fn keepalive(section: &mut Section<'_>) -> Keepalive {
+    section.section("enforcement_policy", |policy| {
+        policy.duration("min_time");
+        policy.boolean("permit_without_stream");
+    });
+    let keepalive = section.section("server_parameters", |parameters| {
+        parameters.duration("max_connection_idle");
+        let mut given = |key| parameters.duration(key).filter(|duration| !duration.is_zero());
+        Keepalive {
+            interval: given("time"),
+            timeout: given("timeout"),
+            age: given("max_connection_age"),
+            grace: given("max_connection_age_grace"),
+        }
+    });
+    keepalive.unwrap_or_default()
 }
 
 fn http(section: &mut Section<'_>) -> HttpSettings {
-    // The reference accepts unknown keys here in silence; what it knows and this receiver cannot do is refused.
+    // The reference accepts unknown keys here; what it knows and this receiver cannot do is refused.
     section.tolerate_unknown();
-    section.unsupported(&[
-        "auth",
-        "compression_algorithms",
-        "cors",
-        "include_metadata",
-        "middlewares",
-        "response_headers",
-        "tls",
-        "transport",
-    ]);
+    section.unsupported(&["auth", "cors", "dialer", "middlewares", "tls"]);
+    // How long idle and slow connections are kept: the library's own limits stand.
+    for key in ["read_timeout", "read_header_timeout", "write_timeout", "idle_timeout"] {
+        section.duration(key);
+    }
+    section.boolean("keep_alives_enabled");
+    section.section("keepalive", |keepalive| {
+        keepalive.boolean("enabled");
+        keepalive.duration("idle_timeout");
+    });
+    section.boolean("include_metadata");
+    section.word("transport", &["tcp", "tcp4", "tcp6"]);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:4318".to_string());
-    let paths = [
+    let paths = vec![
         (path(section, "traces_url_path", "/v1/traces"), Signal::Traces),
         (path(section, "metrics_url_path", "/v1/metrics"), Signal::Metrics),
         (path(section, "logs_url_path", "/v1/logs"), Signal::Logs),
     ];
     let max_body = section.integer("max_request_body_size", i64::MIN).filter(|size| *size > 0);
     let max_body = max_body.map_or(20 * MEBIBYTE, |size| usize::try_from(size).unwrap_or(usize::MAX));
-    HttpSettings { endpoint, paths, max_body }
+    let encodings = encodings(section);
+    let response_headers = response_headers(section);
+    HttpSettings { endpoint, paths, max_body, encodings, response_headers }
+}
+
+fn encodings(section: &mut Section<'_>) -> Vec<(&'static str, Encoding)> {
+    const KEY: &str = "compression_algorithms";
+    let Some(names) = section.texts(KEY) else { return ENCODINGS.to_vec() };
+    let known = |name: &String| {
+        let found = ENCODINGS.into_iter().find(|(known, _)| known == name);
+        if found.is_none() {
+            let problem = Problem::new(format!("`{name}` is no compression of requests"));
+            section.problem(KEY, problem.suggest(name, ENCODINGS.map(|(known, _)| known)));
+        }
+        found
+    };
+    names.iter().filter_map(known).collect()
+}
+
+fn response_headers(section: &mut Section<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in section.text_map("response_headers").unwrap_or_default() {
+        match (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(value)) => {
+                headers.insert(name, value);
+            }
+            _ => section.problem("response_headers", Problem::new(format!("`{name}` and its value are no header"))),
+        }
+    }
+    headers
 }
 
 /// A path always begins with a slash.

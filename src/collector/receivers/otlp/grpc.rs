@@ -6,16 +6,17 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tonic::codec::{CompressionEncoding, DecodeBuf, Decoder, Streaming};
 use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status};
 
+use super::body::{self, Encoding, Unreadable};
+use super::config::GrpcSettings;
 use super::intake::Intake;
 use crate::otlp::{Payload, Signal};
 
@@ -28,16 +29,27 @@ struct Method {
 /// Answers calls until `stop`, then until those in flight are answered. The result is for people: why it could not go on.
 pub(super) async fn serve(
     listener: TcpListener,
-    max_message: usize,
+    settings: GrpcSettings,
     intake: Arc<Intake>,
     stop: CancellationToken,
 ) -> Result<(), String> {
+    let GrpcSettings { max_message, max_streams, keepalive, .. } = settings;
     let router = Router::new().fallback(answer).with_state(Arc::new(Method { intake, max_message }));
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    Server::builder()
+    let mut server = Server::builder()
         // Requests of some megabytes do not have to wait for window updates.
         .initial_stream_window_size(1024 * 1024)
         .initial_connection_window_size(4 * 1024 * 1024)
+        .max_concurrent_streams(max_streams)
+        .http2_keepalive_interval(keepalive.interval)
+        .http2_keepalive_timeout(keepalive.timeout);
+    if let Some(age) = keepalive.age {
+        server = server.max_connection_age(age);
+    }
+    if let Some(grace) = keepalive.grace {
+        server = server.max_connection_age_grace(grace);
+    }
+    server
         .add_routes(Routes::from(router))
         .serve_with_incoming_shutdown(incoming, stop.cancelled_owned())
         .await
@@ -87,8 +99,10 @@ impl Method {
     /// The one message of the request, decompressed.
     async fn message(&self, request: Request<Body>) -> Result<Bytes, Status> {
         let encoding = match request.headers().get("grpc-encoding").map(HeaderValue::as_bytes) {
-            None | Some(b"identity") => None,
-            Some(b"gzip") => Some(CompressionEncoding::Gzip),
+            None | Some(b"identity") => Encoding::Identity,
+            Some(b"gzip") => Encoding::Gzip,
+            Some(b"snappy") => Encoding::SnappyFramed,
+            Some(b"zstd") => Encoding::Zstd,
             Some(other) => {
                 let other = String::from_utf8_lossy(other);
                 let text = format!("grpc: Decompressor is not installed for grpc-encoding \"{other}\"");
@@ -96,28 +110,39 @@ impl Method {
             }
         };
         let limit = self.max_message;
-        let mut messages = Streaming::new_request(WholeMessage, request.into_body(), encoding, Some(limit));
-        match messages.message().await {
-            Ok(Some(message)) => Ok(message),
-            Ok(None) => Err(Status::internal("the request has no message")),
-            // The library says "out of range"; gRPC's own servers, and so clients, say "resource exhausted".
-            Err(status) if matches!(status.code(), Code::OutOfRange | Code::ResourceExhausted) => {
-                Err(Status::resource_exhausted(format!("grpc: received message larger than max ({limit} bytes)")))
-            }
-            Err(status) => Err(status),
+        let mut bytes =
+            body::read(request.into_body(), limit.saturating_add(PREFIX)).await.map_err(unreadable(limit))?;
+        if bytes.is_empty() {
+            return Err(Status::internal("the request has no message"));
+        }
+        if bytes.len() < PREFIX {
+            return Err(Status::internal("the message ends early"));
+        }
+        let prefix = bytes.split_to(PREFIX);
+        let length = usize::try_from(u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]));
+        match length.unwrap_or(usize::MAX) {
+            length if length > limit => return Err(unreadable(limit)(Unreadable::TooLarge)),
+            length if length != bytes.len() => return Err(Status::internal("not one whole message")),
+            _ => {}
+        }
+        match (prefix[0], encoding) {
+            (0, _) => Ok(bytes),
+            (1, Encoding::Identity) => Err(Status::internal("a compressed message without grpc-encoding")),
+            (1, _) => encoding.decode(bytes, limit).map_err(unreadable(limit)),
+            _ => Err(Status::internal("the message has an unknown flag")),
         }
     }
 }
 
-/// The message as it is.
-struct WholeMessage;
+/// In front of a message: one byte that says whether it is compressed, four for its length.
+const PREFIX: usize = 5;
 
-impl Decoder for WholeMessage {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
+fn unreadable(limit: usize) -> impl Fn(Unreadable) -> Status {
+    move |why| match why {
+        Unreadable::TooLarge => {
+            Status::resource_exhausted(format!("grpc: received message larger than max ({limit} bytes)"))
+        }
+        Unreadable::Broken(text) => Status::internal(format!("grpc: {text}")),
     }
 }
 

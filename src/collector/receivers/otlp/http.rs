@@ -10,9 +10,10 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::body::{self, Encoding};
+use super::body::{self, Encoding, Unreadable};
 use super::config::HttpSettings;
 use super::intake::Intake;
+use super::path;
 use super::status::Status;
 use crate::otlp::{Payload, Signal};
 
@@ -61,15 +62,27 @@ impl Form {
 
 async fn answer(State(state): State<Arc<(HttpSettings, Arc<Intake>)>>, request: Request<Body>) -> Response<Body> {
     let (settings, intake) = &*state;
+    let mut response = respond_to(settings, intake, request).await;
+    for (name, value) in &settings.response_headers {
+        response.headers_mut().insert(name, value.clone());
+    }
+    response
+}
+
+async fn respond_to(settings: &HttpSettings, intake: &Intake, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
     let form = Form::of(&head.headers);
     // The reference looks at the compression before anything else, and answers in JSON where it does not know the form.
-    let encoding = match Encoding::named(text(&head.headers, &header::CONTENT_ENCODING)) {
+    let encoding = match encoding(settings, text(&head.headers, &header::CONTENT_ENCODING)) {
         Ok(encoding) => encoding,
         Err(status) => return form.unwrap_or(Form::Json).refuse(&status),
     };
-    let path = head.uri.path();
-    let signal = settings.paths.iter().find(|(known, _)| known == path).map(|(_, signal)| *signal);
+    let clean = path::clean(head.uri.path());
+    if clean != head.uri.path() {
+        return redirect(&head.method, &clean, head.uri.query());
+    }
+    let path = path::decode(&clean);
+    let signal = settings.paths.iter().find(|(known, _)| *known == path).map(|(_, signal)| *signal);
     let Some(signal) = signal.filter(|signal| intake.takes(*signal)) else {
         return respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n");
     };
@@ -87,6 +100,18 @@ async fn answer(State(state): State<Arc<(HttpSettings, Arc<Intake>)>>, request: 
     }
 }
 
+/// By the value of Content-Encoding, which is compared exactly as the reference does it.
+fn encoding(settings: &HttpSettings, name: &str) -> Result<Encoding, Status> {
+    if settings.encodings.is_empty() {
+        return Ok(Encoding::Identity);
+    }
+    let found = settings.encodings.iter().find(|(known, _)| *known == name);
+    found.map(|(_, encoding)| *encoding).ok_or_else(|| {
+        let known: Vec<&str> = settings.encodings.iter().map(|(known, _)| *known).filter(|k| !k.is_empty()).collect();
+        Status::invalid(format!("unsupported Content-Encoding: {name} (supported: {})", known.join(", ")))
+    })
+}
+
 async fn take(
     settings: &HttpSettings,
     intake: &Intake,
@@ -95,7 +120,8 @@ async fn take(
     encoding: Encoding,
     body: Body,
 ) -> Result<(), Status> {
-    let bytes = body::read(body, encoding, settings.max_body).await?;
+    let bytes = body::read(body, settings.max_body).await.map_err(unreadable)?;
+    let bytes = encoding.decode(bytes, settings.max_body).map_err(unreadable)?;
     let decoded = match form {
         Form::Protobuf => Payload::decode(signal, bytes),
         Form::Json => Payload::from_json(signal, &bytes),
@@ -105,6 +131,30 @@ async fn take(
         Status::invalid(error.to_string())
     })?;
     intake.take(payload).await
+}
+
+fn unreadable(why: Unreadable) -> Status {
+    match why {
+        Unreadable::TooLarge => Status::invalid("http: request body too large"),
+        Unreadable::Broken(text) => Status::invalid(text),
+    }
+}
+
+/// A path with `//` or `..` in it is answered with the clean one.
+fn redirect(method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
+    let location = query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+    let mut response = if matches!(*method, Method::GET | Method::HEAD) {
+        let body = format!("<a href=\"{location}\">Temporary Redirect</a>.\n\n");
+        respond(StatusCode::TEMPORARY_REDIRECT, "text/html; charset=utf-8", body)
+    } else {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+        response
+    };
+    if let Ok(location) = header::HeaderValue::try_from(location) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
 }
 
 /// The first value of a header; empty if there is none, or if it is no text.

@@ -9,6 +9,7 @@ mod config;
 mod grpc;
 mod http;
 mod intake;
+mod path;
 mod receiver;
 mod status;
 #[cfg(test)]

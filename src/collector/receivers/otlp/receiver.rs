@@ -51,7 +51,7 @@ impl OtlpReceiver {
             context.log.info(&format!("listens on {address} for OTLP/gRPC"));
             let (intake, stop, context) = (Arc::clone(&intake), stop.clone(), context.clone());
             servers.push(tokio::spawn(async move {
-                if let Err(error) = grpc::serve(listener, settings.max_message, intake, stop).await {
+                if let Err(error) = grpc::serve(listener, settings, intake, stop).await {
                     context.failed(&format!("the gRPC server on {address} ended: {error}"));
                 }
             }));

@@ -46,6 +46,9 @@ fn wrong_and_unsupported_keys() {
         map(vec![("whatever", Value::Null), ("cors", Value::Null), ("traces_url_path", Value::Text("in".into()))]);
     assert_eq!(
         problems(map(vec![("http", http)])),
-        ["receivers.otlp.protocols.http.cors: `cors` is not supported by this collector"]
+        [
+            "receivers.otlp.protocols.http.whatever: unknown key `whatever`",
+            "receivers.otlp.protocols.http.cors: `cors` is not supported by this collector",
+        ]
     );
 }

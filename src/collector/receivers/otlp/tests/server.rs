@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::collector::component::{Consumer, Context, Next, Outputs, Running};
 use crate::collector::log::{Level, Log};
+use crate::collector::receivers::otlp::body::ENCODINGS;
 use crate::collector::receivers::otlp::config::{GrpcSettings, HttpSettings};
 use crate::collector::receivers::otlp::receiver::{Listening, OtlpReceiver};
 use crate::collector::testing;
@@ -29,11 +30,17 @@ pub async fn start(consumer: impl Consumer + 'static, max_message: usize, max_bo
     context.log = Log::new(Arc::new(sink), Level::Info);
     let next = Next::to(consumer);
     let outputs = Outputs::default().with(Signal::Traces, next.clone()).with(Signal::Metrics, next);
-    let paths = Signal::ALL.map(|signal| (format!("/v1/{}", signal.name()), signal));
+    let paths = Signal::ALL.map(|signal| (format!("/v1/{}", signal.name()), signal)).to_vec();
     let endpoint = "127.0.0.1:0".to_string();
     let receiver = OtlpReceiver {
-        grpc: Some(GrpcSettings { endpoint: endpoint.clone(), max_message }),
-        http: Some(HttpSettings { endpoint, paths, max_body }),
+        grpc: Some(GrpcSettings { endpoint: endpoint.clone(), max_message, ..GrpcSettings::default() }),
+        http: Some(HttpSettings {
+            endpoint,
+            paths,
+            max_body,
+            encodings: ENCODINGS.to_vec(),
+            ..HttpSettings::default()
+        }),
     };
     let running = receiver.listen(context.clone(), outputs).await.expect("free ports");
     let address = |protocol: &str| {

@@ -1,0 +1,56 @@
+//! Paths of requests as the reference's server compares them: clean of `//`, `.` and `..`, then decoded.
+
+/// The path with its `%XX` decoded; as it is where that is not UTF-8.
+pub(super) fn decode(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        if let Some(byte) = hex.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            bytes.push(byte);
+            rest = &after[2..];
+        } else {
+            bytes.push(first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The shortest path that means the same; a slash at the end stays.
+pub(super) fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let mut clean = format!("/{}", parts.join("/"));
+    if path.ends_with('/') && !clean.ends_with('/') {
+        clean.push('/');
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_clean_stays() {
+        for (path, wanted) in [
+            ("/v1/traces", "/v1/traces"),
+            ("//v1/traces", "/v1/traces"),
+            ("/v1//traces/", "/v1/traces/"),
+            ("/a/../v1/./traces", "/v1/traces"),
+            ("/..", "/"),
+            ("", "/"),
+            ("/", "/"),
+        ] {
+            assert_eq!(clean(path), wanted);
+        }
+        assert_eq!(decode("/v1/%74races%zz%"), "/v1/traces%zz%");
+    }
+}
