@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
+use super::checks::{check_secrets, check_sizes, check_variables};
 use super::draft::Draft;
 use super::job::Plan;
-use super::process::{COLLECTOR, DRIVER, Kind, PortChoice, Unit, VariableValue};
-use super::text::{Reference, Text, Value};
+use super::process::{COLLECTOR, DRIVER, Kind, PortChoice, Unit};
+use super::text::{Reference, Segment, Text, Value};
 use crate::diag::{Location, Problem, Problems};
 
 /// The process at hand, in what people write.
@@ -25,6 +26,7 @@ pub fn compile(draft: Draft) -> Result<Plan, Problems> {
     check_ports(&plan, &names, &mut problems);
     resolve(&mut plan, &names, &mut problems);
     check_secrets(&plan, &names, &mut problems);
+    check_sizes(&plan, &names, &mut problems);
     if let Some(set) = &environment {
         check_variables(&plan, &names, &|name| set.contains(name), &mut problems);
     }
@@ -33,7 +35,7 @@ pub fn compile(draft: Draft) -> Result<Plan, Problems> {
 }
 
 /// What references may name.
-struct Names {
+pub(super) struct Names {
     /// Own port and further ports of each unit.
     ports: IndexMap<String, (Option<PortChoice>, IndexMap<String, PortChoice>)>,
     /// The path of keys of each unit.
@@ -45,7 +47,7 @@ impl Names {
         Self { ports: plan.units.iter().map(|u| (u.name.clone(), (u.port, u.ports.clone()))).collect(), paths }
     }
 
-    fn path<'a>(&'a self, unit: &'a str) -> &'a str {
+    pub(super) fn path<'a>(&'a self, unit: &'a str) -> &'a str {
         self.paths.get(unit).map_or(unit, String::as_str)
     }
 
@@ -247,11 +249,11 @@ fn settle(text: &mut Text, own: Option<&str>, names: &Names, path: &str, place: 
     let mut out = Text::default();
     for segment in text.segments() {
         let reference = match segment {
-            super::text::Segment::Literal(literal) => {
+            Segment::Literal(literal) => {
                 out.push_literal(literal);
                 continue;
             }
-            super::text::Segment::Reference(reference) => with_self(reference, own),
+            Segment::Reference(reference) => with_self(reference, own),
         };
         let found = match (&reference, reference.process()) {
             (_, Some(SELF)) => Err(Problem::new("`self` has a meaning inside of a process only")
@@ -270,82 +272,6 @@ fn settle(text: &mut Text, own: Option<&str>, names: &Names, path: &str, place: 
         }
     }
     *text = out;
-}
-
-/// Secrets stand nowhere where they would be seen: argv, files, attributes, labels.
-fn check_secrets(plan: &Plan, names: &Names, problems: &mut Problems) {
-    let mut refuse = |text: &Text, path: &str, place: &Location| {
-        for reference in text.references() {
-            if let Reference::Secret { name, .. } = reference {
-                problems.push(
-                    Problem::new(format!("the secret `{name}` cannot stand here: it would be seen"))
-                        .at(path)
-                        .in_file(place.clone())
-                        .hint("give it in `env`, and let the program read the variable"),
-                );
-            }
-        }
-    };
-    for unit in &plan.units {
-        for text in &unit.argv {
-            refuse(text, &format!("{}.command", names.path(&unit.name)), &unit.location);
-        }
-    }
-    for (name, value) in &plan.attributes {
-        value.visit_texts(&mut |text| refuse(text, &format!("attributes.{name}"), &Location::default()));
-    }
-    for target in &plan.scrape {
-        let path = format!("scrape.{}.labels", target.job_name);
-        target.labels.values().chain(&target.targets).for_each(|text| refuse(text, &path, &Location::default()));
-    }
-    for file in &plan.files {
-        let path = file.path.replacen("files/", "files.", 1);
-        file.contents.visit_texts(&mut |text| refuse(text, &path, &file.location));
-    }
-}
-
-/// Secrets and runtime values without a default are there.
-fn check_variables(plan: &Plan, names: &Names, is_set: &impl Fn(&str) -> bool, problems: &mut Problems) {
-    let mut look = |text: &Text, path: &str, place: &Location| {
-        for reference in text.references() {
-            let (Reference::Secret { name, default: None } | Reference::Inherited { name, default: None }) = reference
-            else {
-                continue;
-            };
-            if !is_set(name) {
-                problems.push(
-                    Problem::new(format!("the environment variable `{name}` is not set"))
-                        .at(path)
-                        .in_file(place.clone())
-                        .hint(format!("export {name} before gymrun starts, or give a default")),
-                );
-            }
-        }
-    };
-    for unit in &plan.units {
-        let mut unit = unit.clone();
-        let (path, place) = (names.path(&unit.name).to_owned(), unit.location.clone());
-        unit.change_texts(|key, text| look(text, &format!("{path}.{key}"), &place));
-    }
-    for (name, value) in &plan.attributes {
-        value.visit_texts(&mut |text| look(text, &format!("attributes.{name}"), &Location::default()));
-    }
-    for file in &plan.files {
-        let path = file.path.replacen("files/", "files.", 1);
-        file.contents.visit_texts(&mut |text| look(text, &path, &file.location));
-    }
-    for unit in &plan.units {
-        for (key, variable) in &unit.env {
-            let VariableValue::CollectorCopy { variable: name, default: None } = &variable.value else { continue };
-            if !is_set(name) {
-                problems.push(
-                    Problem::new(format!("the environment variable `{name}` is not set"))
-                        .at(format!("collector.env.{key}"))
-                        .hint(format!("export {name} before gymrun starts")),
-                );
-            }
-        }
-    }
 }
 
 /// The collector, then each unit after those it depends on (else in the author's order), the driver last.

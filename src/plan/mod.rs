@@ -3,6 +3,7 @@
 //! Nothing right of a [`Plan`] knows Lua; nothing left of it starts a process, binds a port or writes a file. A value in it
 //! is [`Text`] with [`Reference`]s for what only the launch knows (chosen ports, secrets, inherited variables).
 
+mod checks;
 mod compile;
 mod draft;
 mod job;

@@ -170,3 +170,18 @@ fn a_token_that_cannot_be_a_header_is_refused_unseen() {
     assert!(text.contains("OTEL_TOKEN") && !text.contains("s3cr3t"), "{text}");
     folder(&[("job.lua", &script)]).variable("OTEL_TOKEN", "s3cr3t\n").plan("job.lua");
 }
+
+#[test]
+fn what_no_program_can_be_given_is_refused() {
+    for (body, path) in [
+        ("driver = { command = { 'd', ('x'):rep(140000) } }", "driver.command"),
+        ("driver = { command = { 'd' }, env = { BIG = ('x'):rep(140000) } }", "driver.env.BIG"),
+        (
+            "driver = { command = { 'd' } }, servers = { s = gym.server { type = 'resources_servers', command = { 's' }, config = { t = ('x'):rep(140000) } } }",
+            "servers.s.env.NEMO_GYM_CONFIG_DICT",
+        ),
+    ] {
+        let text = problems(&job(body));
+        assert!(text.contains(path) && text.contains("128 KiB"), "{body}\n{text}");
+    }
+}
