@@ -1,4 +1,4 @@
-//! The real node_exporter beside a job, scraped as `otel.node_metrics_port` says.
+//! The real `node_exporter` beside a job, scraped as `otel.node_metrics_port` says.
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic and start programs")]
 
 mod job;
