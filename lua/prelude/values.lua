@@ -9,7 +9,7 @@ local type, next, error, setmetatable, getmetatable = type, next, error, setmeta
 
 -- Deeper or larger is a mistake (or sharing that grows by itself), never a job.
 local MAXIMUM_DEPTH = 64
-local MAXIMUM_VALUES = 200000
+local MAXIMUM_VALUES = 100000
 
 -- proxy -> { data, kind, file, line, label, fields }
 local hidden = setmetatable({}, { __mode = "k" })

@@ -13,7 +13,7 @@ use crate::plan::{Text, Tree};
 /// Deeper is a mistake, never a job.
 const MAXIMUM_DEPTH: usize = 64;
 /// More values than any job has: sharing one table many times over must not fill the memory.
-const MAXIMUM_VALUES: usize = 200_000;
+const MAXIMUM_VALUES: usize = 100_000;
 
 /// What a conversion is about.
 struct Conversion<'a> {
