@@ -53,6 +53,9 @@ impl Assembly<'_> {
                 Ok((self.words(argv)?, folder))
             }
             Detail::Driver(driver) if driver.eval.is_some() => {
+                if let Some(eval) = &driver.eval {
+                    self.check_agent(eval)?;
+                }
                 let settings = self.checked(self.eval(driver.eval.as_ref()))?;
                 Ok((self.words(self.policy("policy.gym", "eval_command", settings)?)?, None))
             }
@@ -61,6 +64,19 @@ impl Assembly<'_> {
                 .in_file(spec.location.clone())
                 .into()),
         }
+    }
+
+    /// The agent of `gym.eval` is one of the job's servers.
+    fn check_agent(&self, eval: &EvalSpec) -> Result<(), Problem> {
+        let servers = || self.spec.processes.iter().filter(|p| p.kind == Kind::Server).map(|p| p.name.as_str());
+        let agent = eval.agent.value.as_str();
+        if servers().any(|name| name == agent) {
+            return Ok(());
+        }
+        Err(Problem::new(format!("there is no server `{agent}`"))
+            .at("driver.agent")
+            .in_file(eval.agent.location.clone())
+            .suggest(agent, servers()))
     }
 
     fn vllm(&self, spec: &ProcessSpec, vllm: &VllmSpec) -> mlua::Result<Table> {

@@ -121,6 +121,17 @@ fn without_the_lens_module_nothing_is_put_in_front() {
 }
 
 #[test]
+fn the_agent_of_an_evaluation_is_a_server() {
+    let text = super::support::problems(
+        r#"local gym = require "gymrun"
+        return gym.job { name = "x", driver = gym.eval { agent = "my_agnt", input = "t.jsonl" },
+          servers = { my_agent = gym.server { type = "responses_api_agents", implementation = "simple_agent" } } }"#,
+    );
+    assert!(text.contains("driver.agent: there is no server `my_agnt`"), "{text}");
+    assert!(text.contains("did you mean `my_agent`"), "{text}");
+}
+
+#[test]
 fn a_root_gives_the_plain_command() {
     let plan = super::support::plan(
         r#"local gym = require "gymrun"
