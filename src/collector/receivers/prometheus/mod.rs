@@ -1,24 +1,17 @@
 //! The prometheus receiver: scrapes metric pages of HTTP targets and turns them into OTLP.
 //!
-//! From page to payload: [`exposition`] reads the lines, [`labels`] adds the target's labels, [`family`] gathers series
-//! into points, [`batch`] sorts them by resource and scope; [`target`] remembers what the former pages had. All of that is
-//! pure; the loops that fetch pages and hand payloads on stand in `receiver`.
+//! From configuration to target: [`discovery`] gives each address its labels, [`relabel`] changes them.
+//!
+//! From page to payload: [`exposition`] reads the lines, [`record`] adds the target's labels, lets [`relabel`] change or
+//! drop the sample, and remembers what the former pages had; [`points`] gathers samples into points and writes them. All
+//! of that is pure; the loops that fetch pages and hand payloads on stand in [`scrape`].
 
-pub mod batch;
 mod config;
-pub mod duration;
+mod discovery;
 pub mod exposition;
-mod exposition_lexer;
-mod exposition_parser;
-pub mod family;
-mod fetch;
-pub mod group;
-pub mod labels;
-pub mod metadata;
-pub mod number;
-mod receiver;
-pub mod resource;
-pub mod series;
-pub mod target;
+mod points;
+mod record;
+mod relabel;
+mod scrape;
 
 pub use config::FACTORY;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::exposition::Exemplar;
+use super::super::exposition::Exemplar;
+use super::super::record::METRIC_NAME;
 use super::family::Families;
 use super::group::{Broken, Misfit};
-use super::labels::{Labels, METRIC_NAME};
 use super::metadata::Metadata;
 use super::resource::resource_of;
 use super::series::{Origin, Scope, Series};
@@ -20,7 +20,7 @@ const TARGET_INFO: &str = "target_info";
 /// The samples of one scrape.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    target: &'a Labels,
+    scheme: &'a str,
     resources: Vec<OfResource>,
     /// The origin of the former sample, with the places of its resource and scope.
     last: Option<(Arc<Origin>, usize, usize)>,
@@ -51,10 +51,10 @@ pub enum Added {
 }
 
 impl<'a> Batch<'a> {
-    /// An empty batch of the target with these labels.
+    /// An empty batch of a target with this scheme.
     #[must_use]
-    pub fn new(target: &'a Labels) -> Self {
-        Self { target, resources: Vec::new(), last: None }
+    pub fn new(scheme: &'a str) -> Self {
+        Self { scheme, resources: Vec::new(), last: None }
     }
 
     /// Takes up one sample.
@@ -91,7 +91,7 @@ impl<'a> Batch<'a> {
         }
         let same = |of: &OfResource| of.origin.job == origin.job && of.origin.instance == origin.instance;
         let resource = self.resources.iter().position(same).unwrap_or_else(|| {
-            let resource = resource_of(&origin.job, &origin.instance, self.target.get("__scheme__"));
+            let resource = resource_of(&origin.job, &origin.instance, self.scheme);
             self.resources.push(OfResource { origin: Arc::clone(origin), resource, scopes: Vec::new() });
             self.resources.len() - 1
         });
@@ -104,14 +104,15 @@ impl<'a> Batch<'a> {
         (resource, scope)
     }
 
-    /// The batch as OTLP; points that contradict themselves are left out and counted in `broken`.
+    /// The batch as OTLP; points that contradict themselves are left out and counted in `broken`. `trim` cuts type and
+    /// unit off the names of metrics.
     #[must_use]
-    pub fn write(self, broken: &mut Broken) -> Payload {
+    pub fn write(self, trim: bool, broken: &mut Broken) -> Payload {
         let mut payload = Payload::new(Signal::Metrics);
         for of in self.resources {
             let mut scopes = Vec::new();
             for OfScope { origin, families } in &of.scopes {
-                let metrics = families.write(broken);
+                let metrics = families.write(trim, broken);
                 if !metrics.is_empty() {
                     let schema_url = Text::from(origin.scope.schema_url.as_str());
                     scopes.push(ScopeItems {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::exposition::{Exemplar, MetricType};
+use super::super::exposition::{Exemplar, MetricType};
 use super::group::{Broken, Group, Misfit, write_exemplar};
 use super::metadata::{self, without_suffix};
 use super::series::{PointKind, Series};
@@ -121,9 +121,10 @@ impl Family {
         Ok(())
     }
 
-    /// The family as a metric; `None` if it has no point. What cannot be a right point is counted in `broken`.
+    /// The family as a metric; `None` if it has no point. What cannot be a right point is counted in `broken`; `trim`
+    /// cuts type and unit off its name.
     #[must_use]
-    pub fn write(&self, broken: &mut Broken) -> Option<Metric> {
+    pub fn write(&self, trim: bool, broken: &mut Broken) -> Option<Metric> {
         let mut rest = Writer::with_capacity(128 + self.groups.len() * 96);
         if !self.about.help.is_empty() {
             rest.bytes_field(2, self.about.help.as_bytes());
@@ -166,7 +167,10 @@ impl Family {
             entry.bytes_field(1, b"prometheus.type");
             entry.message_field(2, |value| value.bytes_field(1, self.about.kind.word().as_bytes()));
         });
-        Some(Metric::new(self.about.name.as_str(), rest.into_bytes()))
+        let name = self.about.name.as_str();
+        let sum = matches!(self.shape, Shape::Sum { .. });
+        let name = if trim { metadata::trimmed(name, sum, &self.about.unit) } else { name };
+        Some(Metric::new(name, rest.into_bytes()))
     }
 }
 
@@ -213,8 +217,8 @@ impl Families {
 
     /// All families that have points, as metrics in the order in which they were opened.
     #[must_use]
-    pub fn write(&self, broken: &mut Broken) -> Vec<Metric> {
+    pub fn write(&self, trim: bool, broken: &mut Broken) -> Vec<Metric> {
         let current = |(place, family): &(usize, &Family)| self.by_series.get(family.name()) == Some(place);
-        self.list.iter().enumerate().filter(current).filter_map(|(_, family)| family.write(broken)).collect()
+        self.list.iter().enumerate().filter(current).filter_map(|(_, family)| family.write(trim, broken)).collect()
     }
 }

@@ -1,15 +1,8 @@
-//! Parser of what a target answers: text 0.0.4 and OpenMetrics 1.0.
-//!
-//! Accepts and refuses exactly what Prometheus 3.14 does, since a page that one of two collectors rejects makes two
-//! different records of one run. A broken line ends the page: the caller then rejects the whole scrape.
-//!
-//! [`Parser::next_entry`] walks the page once and hands out slices of it. The labels of a sample are decoded only when
-//! [`Parser::labels`] is asked for them: a series that was seen before is known by its text.
+//! What the lines of a page say.
 
 use std::fmt;
 
-pub use super::exposition_lexer::Dialect;
-pub use super::exposition_parser::Parser;
+use super::lexer::Dialect;
 
 /// The dialect that a `Content-Type` names.
 ///
@@ -140,7 +133,3 @@ pub struct Exemplar {
     /// Milliseconds since the epoch, where it has a timestamp.
     pub timestamp_ms: Option<i64>,
 }
-
-#[cfg(test)]
-#[path = "exposition_tests.rs"]
-mod tests;

@@ -3,21 +3,23 @@
 //! The first scrape comes soon after the start, at a moment of the first second that depends on the target, so that
 //! many targets do not answer at once; then a steady grid of the monotonic clock. A tick that comes while a scrape is
 //! still under way is left out. Timestamps are of the wall clock when a scrape begins. At the stop a scrape under way
-//! is given up, and no series is said to be gone: the targets may well live on.
+//! is given up, one more is made if the configuration says so, and no series is said to be gone: the targets may well
+//! live on.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::{BoxFuture, join_all};
+use reqwest::Url;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::config::TargetSettings;
+use super::super::config::TargetSettings;
+use super::super::record::{Memory, Times};
 use super::fetch::Fetcher;
-use super::target::{Memory, Times};
 use crate::collector::component::{Context, Next, Outputs, Receiver, Running, until};
 use crate::collector::controls::ScrapeNow;
 use crate::collector::counters::Tally;
@@ -28,7 +30,8 @@ use crate::otlp::Signal;
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 
 /// A checked receiver.
-pub(super) struct PrometheusReceiver {
+pub struct PrometheusReceiver {
+    /// All targets of all jobs.
     pub targets: Vec<TargetSettings>,
 }
 
@@ -47,20 +50,15 @@ impl Receiver for PrometheusReceiver {
 type Request = oneshot::Sender<()>;
 
 impl PrometheusReceiver {
-    fn begin(self, context: &Context, outputs: &Outputs) -> Result<Scraping, Problem> {
+    pub(super) fn begin(self, context: &Context, outputs: &Outputs) -> Result<Scraping, Problem> {
         let stop = CancellationToken::new();
         let mut scraping = Scraping { stop: stop.clone(), tasks: Vec::new() };
         let Some(next) = outputs.get(Signal::Metrics) else { return Ok(scraping) };
-        let mut fetchers: [Option<Fetcher>; 2] = [None, None];
+        let mut clients = Vec::new();
         let mut requests = Vec::new();
         for target in self.targets {
-            let place = &mut fetchers[usize::from(target.follow_redirects)];
-            let fetcher = match place.clone() {
-                Some(fetcher) => fetcher,
-                None => Fetcher::new(target.follow_redirects)
-                    .map_err(|why| Problem::new(format!("the HTTP client cannot be set up: {why}")))?,
-            };
-            *place = Some(fetcher.clone());
+            let fetcher = Fetcher::new(&target.request.client, &mut clients)
+                .map_err(|why| Problem::new(format!("the HTTP client cannot be set up: {why}")))?;
             let (request, requested) = mpsc::unbounded_channel();
             requests.push(request);
             let (context, next) = (context.clone(), next.clone());
@@ -120,13 +118,14 @@ struct Scraper {
 
 impl Scraper {
     async fn run(mut self, mut requested: mpsc::UnboundedReceiver<Request>, stop: CancellationToken) {
-        let mut grid = interval_at(Instant::now() + self.offset(), self.target.interval);
+        let first = Instant::now() + self.target.offset + self.offset();
+        let mut grid = interval_at(first, self.target.interval);
         grid.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             let mut requests = Vec::new();
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return,
+                () = stop.cancelled() => break,
                 Some(request) = requested.recv() => requests.push(request),
                 _ = grid.tick() => {}
             }
@@ -135,18 +134,21 @@ impl Scraper {
                 requests.push(request);
             }
             if !self.scrape(&stop).await {
-                return;
+                break;
             }
             for request in requests {
                 let _ = request.send(());
             }
+        }
+        if self.target.at_stop {
+            self.scrape(&CancellationToken::new()).await;
         }
     }
 
     /// Where in the first interval (at most a second of it) this target has its place.
     fn offset(&self) -> Duration {
         let mut hasher = DefaultHasher::new();
-        self.target.url.as_str().hash(&mut hasher);
+        self.target.url.as_ref().map(Url::as_str).hash(&mut hasher);
         self.target.rules.target.hash(&mut hasher);
         let within = self.target.interval.min(FIRST_WITHIN).as_micros();
         let within = u64::try_from(within).unwrap_or(u64::MAX).max(1);
@@ -162,8 +164,7 @@ impl Scraper {
             page = self.fetcher.fetch(&self.target) => page,
         };
         let times = Times { start_ms, seconds: began.elapsed().as_secs_f64() };
-        let page = page.as_ref().map_err(Clone::clone);
-        let record = self.memory.record(&self.target.rules, page, times);
+        let record = self.memory.record(&self.target.rules, page.as_ref(), times);
         self.say(record.error.as_deref(), &record.warnings);
         let points = record.payload.item_count();
         if record.broken_points > 0 {
@@ -194,7 +195,8 @@ impl Scraper {
 
     /// The target for people; parameters are left out, since they may be secret.
     fn name(&self) -> String {
-        let (job, url) = (self.target.rules.target.get("job"), &self.target.url);
+        let job = self.target.rules.target.get("job");
+        let Ok(url) = &self.target.url else { return format!("a target of job {job}") };
         let host = url.host_str().unwrap_or_default();
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("target {}://{host}{port}{} of job {job}", url.scheme(), url.path())
@@ -206,7 +208,3 @@ fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
-
-#[cfg(test)]
-#[path = "receiver_tests.rs"]
-mod tests;

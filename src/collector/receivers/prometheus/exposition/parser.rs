@@ -1,8 +1,8 @@
 //! The walk over one page: tokens become entries.
 
-use super::exposition::{Dialect, Entry, Exemplar, MetricType, ParseError, Sample};
-use super::exposition_lexer::{Lexer, Token};
-use super::labels::Labels;
+use super::super::record::{Labels, METRIC_NAME};
+use super::entry::{Entry, Exemplar, MetricType, ParseError, Sample};
+use super::lexer::{Dialect, Lexer, Token};
 use super::number::{canonical, parse_float};
 
 /// Walks one page.
@@ -87,7 +87,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
+    pub(in super::super) fn error(&self, message: impl Into<String>) -> ParseError {
         ParseError { line: Some(self.lexer.line_of(self.lexer.start)), message: message.into() }
     }
 
@@ -303,7 +303,7 @@ impl<'a> Parser<'a> {
     pub fn labels(&self) -> Result<Labels> {
         let (start, end) = self.name.unwrap_or_default();
         let mut list = Vec::with_capacity(self.labels.len() + 4);
-        list.push((super::labels::METRIC_NAME.to_owned(), self.name_text(start, end)?));
+        list.push((METRIC_NAME.to_owned(), self.name_text(start, end)?));
         for [name_start, name_end, value_start, value_end] in &self.labels {
             let name = self.name_text(*name_start, *name_end)?;
             let value = unescape(&String::from_utf8_lossy(self.lexer.slice(*value_start, *value_end)), true);

@@ -1,10 +1,12 @@
 //! Label sets: what a target says about a series, and what the scrape adds.
 
+use super::super::relabel::Builder;
+
 /// The label that holds the name of the metric.
 pub const METRIC_NAME: &str = "__name__";
 
-/// Labels that start so are for the scrape itself, never for a series.
-const RESERVED_PREFIX: &str = "__";
+/// Put before the name of an exposed label that the target has too.
+const EXPORTED: &str = "exported_";
 
 /// A label set, sorted by name. A name may stand twice: then the sample is invalid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -51,60 +53,69 @@ impl Labels {
             self.list.insert(at, (name.to_owned(), value.to_owned()));
         }
     }
+}
 
-    /// Removes every name that has an empty value: the same as not being there.
-    fn remove_empty(&mut self) {
-        let empty: Vec<String> = self.list.iter().filter(|label| label.1.is_empty()).map(|l| l.0.clone()).collect();
-        self.list.retain(|label| !empty.contains(&label.0));
+/// Adds a target's labels to those that a series was exposed with; `labels` began with the exposed ones.
+///
+/// Where both have a label, the exposed one wins if `honor` is set; else the target's wins and the exposed one is
+/// renamed to `exported_<name>`, with as many prefixes as it takes.
+pub fn add_target(labels: &mut Builder, exposed: &Labels, target: &Labels, honor: bool) {
+    if honor {
+        // An exposed label that is empty is honoured as well.
+        for (name, value) in target.iter().filter(|(name, _)| !exposed.has(name)) {
+            labels.set(name, value);
+        }
+        return;
     }
+    let mut conflicts: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in target.iter() {
+        if !exposed.get(name).is_empty() {
+            conflicts.push((name, exposed.get(name)));
+        }
+        labels.set(name, value);
+    }
+    conflicts.sort_by_key(|(name, _)| name.len());
+    for (name, value) in conflicts {
+        let mut renamed = format!("{EXPORTED}{name}");
+        while !labels.get(&renamed).is_empty() {
+            renamed.insert_str(0, EXPORTED);
+        }
+        labels.set(&renamed, value);
+    }
+}
 
-    /// The label set of a series as it is recorded: the target's labels added.
-    ///
-    /// Where both have a label, the exposed one wins if `honor` is set; else the target's wins and the exposed one is
-    /// renamed to `exported_<name>`, with as many prefixes as it takes.
-    #[must_use]
-    pub fn with_target(mut self, target: &Labels, honor: bool) -> Self {
-        let exposed = self.clone();
-        self.remove_empty();
-        let mut conflicts: Vec<(String, String)> = Vec::new();
-        for (name, value) in target.iter().filter(|(name, _)| !name.starts_with(RESERVED_PREFIX)) {
-            if honor {
-                if !exposed.has(name) {
-                    self.set(name, value);
-                }
-            } else {
-                if !exposed.get(name).is_empty() {
-                    conflicts.push((name.to_owned(), exposed.get(name).to_owned()));
-                }
-                self.set(name, value);
-            }
-        }
-        conflicts.sort_by_key(|(name, _)| name.len());
-        for (name, value) in conflicts {
-            let mut renamed = format!("exported_{name}");
-            while !self.get(&renamed).is_empty() {
-                renamed = format!("exported_{renamed}");
-            }
-            self.set(&renamed, &value);
-        }
-        self
+/// The labels of a series that a scrape reports about its target. A target's own `exported_x` gives way if it has an
+/// `x`: so does the reference.
+#[must_use]
+pub fn of_report(metric: &str, target: &Labels) -> Labels {
+    let mut labels = Builder::new(Labels::new(vec![(METRIC_NAME.to_owned(), metric.to_owned())]));
+    for (name, value) in target.iter() {
+        labels.remove(&format!("{EXPORTED}{name}"));
+        labels.set(name, value);
     }
+    labels.finish()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Labels;
+    use super::{Builder, Labels, add_target, of_report};
 
     fn labels(list: &[(&str, &str)]) -> Labels {
         Labels::new(list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
 
+    fn with_target(exposed: &Labels, target: &Labels, honor: bool) -> Labels {
+        let mut builder = Builder::new(exposed.clone());
+        add_target(&mut builder, exposed, target, honor);
+        builder.finish()
+    }
+
     #[test]
     fn the_target_wins_and_the_exposed_label_is_renamed() {
-        let target = labels(&[("instance", "h:1"), ("job", "j"), ("team", "rl"), ("__address__", "h:1")]);
+        let target = labels(&[("instance", "h:1"), ("job", "j"), ("team", "rl")]);
         let exposed = labels(&[("__name__", "a"), ("job", "mine"), ("exported_job", "taken"), ("team", "")]);
         assert_eq!(
-            exposed.clone().with_target(&target, false),
+            with_target(&exposed, &target, false),
             labels(&[
                 ("__name__", "a"),
                 ("exported_exported_job", "mine"),
@@ -116,7 +127,7 @@ mod tests {
         );
         // An exposed label that is empty is honoured as well: it removes the target's.
         assert_eq!(
-            exposed.with_target(&target, true),
+            with_target(&exposed, &target, true),
             labels(&[("__name__", "a"), ("exported_job", "taken"), ("instance", "h:1"), ("job", "mine")])
         );
     }
@@ -124,8 +135,15 @@ mod tests {
     #[test]
     fn an_empty_value_is_no_label_and_a_name_twice_is_seen() {
         let target = labels(&[("job", "j")]);
-        assert_eq!(labels(&[("a", ""), ("b", "x")]).with_target(&target, false), labels(&[("b", "x"), ("job", "j")]));
-        assert_eq!(labels(&[("a", "1"), ("a", "1")]).with_target(&target, false).duplicate(), Some("a"));
+        let exposed = labels(&[("a", ""), ("b", "x")]);
+        assert_eq!(with_target(&exposed, &target, false), labels(&[("b", "x"), ("job", "j")]));
+        assert_eq!(with_target(&labels(&[("a", "1"), ("a", "1")]), &target, false).duplicate(), Some("a"));
         assert_eq!(labels(&[("a", "1"), ("b", "1")]).duplicate(), None);
+    }
+
+    #[test]
+    fn reports_have_the_labels_of_the_target() {
+        let target = labels(&[("exported_job", "e"), ("instance", "i"), ("job", "j")]);
+        assert_eq!(of_report("up", &target), labels(&[("__name__", "up"), ("instance", "i"), ("job", "j")]));
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::exposition::Exemplar;
+use super::super::exposition::Exemplar;
 use super::series::write_attribute;
 use crate::otlp::wire::Writer;
 

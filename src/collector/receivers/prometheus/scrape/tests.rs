@@ -10,13 +10,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 
-use super::{PrometheusReceiver, Scraping, TargetSettings};
+use super::receiver::Scraping;
+use super::{Authorization, ClientSettings, PrometheusReceiver, Request, Secret, Tls};
 use crate::collector::component::{Consumer, Context, Next, Outputs, Refusal, Running as _, Shared};
 use crate::collector::controls::Controls;
 use crate::collector::counters::Counters;
 use crate::collector::log::{Level, Log};
-use crate::collector::receivers::prometheus::labels::Labels;
-use crate::collector::receivers::prometheus::target::Rules;
+use crate::collector::receivers::prometheus::config::TargetSettings;
+use crate::collector::receivers::prometheus::record::{Labels, Rules};
 use crate::otlp::{Items, Payload, Signal};
 
 /// Answers by the path of the request (and the whole request, in lower case).
@@ -140,18 +141,28 @@ impl Run {
 }
 
 fn target(port: u16, path: &str, interval_ms: u64) -> TargetSettings {
-    let labels = [("job", "j"), ("instance", "i"), ("__scheme__", "http")];
+    let labels = [("job", "j"), ("instance", "i")];
     let labels = Labels::new(labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     let mut headers = reqwest::header::HeaderMap::new();
     headers.insert("accept-encoding", reqwest::header::HeaderValue::from_static("gzip"));
+    let client = ClientSettings { follow_redirects: true, http2: true, tls: Tls::default(), named_host: None };
+    let rules = Rules { target: labels, scheme: "http".into(), honor_timestamps: true, ..Rules::default() };
     TargetSettings {
-        url: format!("http://127.0.0.1:{port}{path}").parse().expect("url"),
-        headers,
-        follow_redirects: true,
+        url: Ok(format!("http://127.0.0.1:{port}{path}").parse().expect("url")),
+        request: Request { headers, own_headers: Vec::new(), authorization: None, client, body_limit: None }.into(),
         interval: Duration::from_millis(interval_ms),
         timeout: Duration::from_millis(interval_ms.min(2000)),
-        rules: Rules { target: labels, honor_timestamps: true, ..Rules::default() },
+        offset: Duration::ZERO,
+        at_stop: false,
+        forced_failure: None,
+        rules: rules.into(),
     }
+}
+
+/// The target with another request.
+fn asking(mut target: TargetSettings, change: impl FnOnce(&mut Request)) -> TargetSettings {
+    change(Arc::make_mut(&mut target.request));
+    target
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,8 +180,14 @@ async fn pages_come_packed_redirected_and_plain() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_fails_says_why() {
     let port = serve(pages).await;
-    let mut unfollowed = target(port, "/metrics", 60_000);
-    unfollowed.follow_redirects = false;
+    let unfollowed = asking(target(port, "/metrics", 60_000), |request| request.client.follow_redirects = false);
+    let large = asking(target(port, "/plain", 60_000), |request| request.body_limit = Some(4));
+    let secret = Secret::File("/no/secret".into());
+    let lost = Authorization::Other { kind: "Bearer".into(), credentials: Some(secret) };
+    let unreadable = asking(target(port, "/plain", 60_000), |request| request.authorization = Some(lost));
+    let (mut no_url, mut forced) = (target(port, "/plain", 60_000), target(port, "/plain", 60_000));
+    no_url.url = Err("no address at all".into());
+    forced.forced_failure = Some("too many targets".into());
     let mut slow = target(port, "/slow", 60_000);
     slow.timeout = Duration::from_millis(50);
     for (target, reason) in [
@@ -181,6 +198,10 @@ async fn what_fails_says_why() {
         (target(1, "/metrics", 60_000), "cannot connect: "),
         (unfollowed, "HTTP 307"),
         (slow, "no complete answer within 50ms"),
+        (large, "not smaller than `body_size_limit` (4 bytes)"),
+        (unreadable, "cannot read /no/secret"),
+        (no_url, "no address at all"),
+        (forced, "too many targets"),
     ] {
         let run = Run::start(vec![target]);
         run.until("a scrape", |run| run.kept.count() == 1).await;
@@ -241,4 +262,46 @@ async fn a_stop_does_not_wait_for_a_slow_target() {
     let count = kept.count();
     sleep(Duration::from_millis(50)).await;
     assert_eq!(kept.count(), count, "nothing comes after the stop");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_may_be_a_last_scrape_at_the_stop() {
+    let port = serve(pages).await;
+    let mut last = target(port, "/plain", 3_600_000);
+    last.at_stop = true;
+    let mut late = last.clone();
+    late.offset = Duration::from_hours(1);
+    for (target, scrapes) in [(last, 2), (late, 1)] {
+        let run = Run::start(vec![target]);
+        if scrapes == 2 {
+            run.until("the first scrape", |run| run.kept.count() == 1).await;
+        }
+        let kept = run.kept.clone();
+        run.stop().await;
+        assert_eq!(kept.count(), scrapes);
+        assert!(kept.has(scrapes - 1, "a"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_and_own_headers_go_along() {
+    let port = serve(|_, request| {
+        let there =
+            ["authorization: bearer t0ken", "x-own: one", "x-own: two", "x-prometheus-scrape-timeout-seconds: 2"];
+        let status = if there.iter().all(|line| request.contains(line)) { "200 OK" } else { "401 Unauthorized" };
+        answer(status, "", b"a 1\n")
+    })
+    .await;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "t0ken\n").expect("writes");
+    let own = |value: &str| (reqwest::header::HeaderName::from_static("x-own"), Secret::Inline(value.into()));
+    let target = asking(target(port, "/", 3_600_000), |request| {
+        let credentials = Some(Secret::File(file.path().to_owned()));
+        request.authorization = Some(Authorization::Other { kind: "Bearer".into(), credentials });
+        request.own_headers = vec![own("one"), own("two")];
+    });
+    let run = Run::start(vec![target]);
+    run.until("a scrape", |run| run.kept.count() == 1).await;
+    assert!(run.kept.has(0, "a"), "{:?}", run.lines(""));
+    run.stop().await;
 }

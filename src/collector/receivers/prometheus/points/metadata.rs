@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::exposition::MetricType;
+use super::super::exposition::MetricType;
 
 /// Metadata is kept for this many scrapes after the family was last described.
 const KEPT_FOR: u64 = 10;
@@ -149,6 +149,18 @@ fn report_metadata(series: &str) -> Option<(&'static str, &'static str)> {
     })
 }
 
+/// The name of a metric without what says its type (`_total` of a sum) and its unit (`_seconds`, if that is the unit).
+#[must_use]
+pub fn trimmed<'n>(name: &'n str, sum: bool, unit: &str) -> &'n str {
+    if !name.contains('_') {
+        return name;
+    }
+    let name = if sum { name.strip_suffix("_total").unwrap_or(name) } else { name };
+    // Without a unit, this cuts a `_` off the end of the name.
+    let rest = name.strip_suffix(unit).and_then(|rest| rest.strip_suffix('_'));
+    rest.unwrap_or(name)
+}
+
 /// A unit word of OpenMetrics (`seconds`, `bytes_per_second`) as UCUM has it; other words stay as they are.
 #[must_use]
 pub fn ucum(unit: &str) -> String {
@@ -206,7 +218,7 @@ fn ucum_per(word: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Metadata, MetricType, ucum, without_suffix};
+    use super::{Metadata, MetricType, trimmed, ucum, without_suffix};
 
     #[test]
     fn a_series_finds_its_family() {
@@ -238,6 +250,23 @@ mod tests {
         assert!(metadata.knows("a"));
         metadata.forget_old(16);
         assert_eq!(metadata.size(), 0);
+    }
+
+    #[test]
+    fn types_and_units_are_cut_off_names() {
+        for (name, sum, unit, short) in [
+            ("requests_total", true, "", "requests"),
+            ("requests_total", false, "", "requests_total"),
+            ("cpu_seconds_total", true, "seconds", "cpu"),
+            ("size_bytes_per_second", false, "bytes_per_second", "size"),
+            ("seconds", false, "seconds", "seconds"),
+            ("a_seconds", false, "", "a_seconds"),
+            ("a_", false, "", "a"),
+            ("_total", true, "", ""),
+            ("x_kiloseconds", false, "seconds", "x_kiloseconds"),
+        ] {
+            assert_eq!(trimmed(name, sum, unit), short, "{name}");
+        }
     }
 
     #[test]

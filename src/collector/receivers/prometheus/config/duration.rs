@@ -47,9 +47,36 @@ pub fn parse_duration(text: &str) -> Result<Duration, &'static str> {
     if total > 9_200_000_000_000 { Err("it is too long") } else { Ok(Duration::from_millis(total)) }
 }
 
+/// A duration in the same words. Weeks and years are used only if nothing is left over.
+#[must_use]
+pub fn format_duration(duration: Duration) -> String {
+    let mut left = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if left == 0 {
+        return "0s".into();
+    }
+    let mut text = String::new();
+    for (unit, milliseconds) in UNITS {
+        let exact = matches!(unit, "y" | "w");
+        let count = left / milliseconds;
+        if count > 0 && !(exact && left % milliseconds != 0) {
+            text.extend([&count.to_string(), unit]);
+            left %= milliseconds;
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Duration, parse_duration};
+    use super::{Duration, format_duration, parse_duration};
+
+    #[test]
+    fn durations_are_written_in_whole_units() {
+        for text in ["0s", "500ms", "15s", "1m30s", "1h", "1d", "8d", "1w", "12d2h", "1y", "366d"] {
+            assert_eq!(format_duration(parse_duration(text).expect(text)), text);
+        }
+        assert_eq!(format_duration(Duration::from_secs(90)), "1m30s");
+    }
 
     #[test]
     fn whole_numbers_with_units_from_large_to_small() {

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::labels::{Labels, METRIC_NAME};
-use super::number::parse_float;
+use super::super::exposition::parse_float;
+use super::super::record::{Labels, METRIC_NAME};
 use crate::otlp::wire::Writer;
 
 /// What kind of point a series goes into: it decides which labels are the point's own.

@@ -1,0 +1,7 @@
+//! From addresses to targets.
+
+mod job;
+#[cfg(test)]
+mod tests;
+
+pub use job::{Found, Job};

@@ -1,0 +1,13 @@
+//! Samples become points: gathered by family and labels, sorted by resource and scope, written as OTLP.
+
+mod batch;
+mod family;
+mod group;
+mod metadata;
+mod resource;
+mod series;
+
+pub use batch::{Added, Batch};
+pub use group::{Broken, STALE};
+pub use metadata::Metadata;
+pub use series::{Origin, Series};

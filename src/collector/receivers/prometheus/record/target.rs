@@ -1,0 +1,287 @@
+//! What a fetched page becomes.
+//!
+//! A page is all or nothing: one broken line and none of its samples is recorded, as in the reference. The counts of
+//! the report then say how far it was read. A series that was in the former page and is not in this one (or the target
+//! is down) gets one point that says so; series with timestamps of their own do not, unless they are to be tracked.
+//!
+//! All of this is pure: [`Memory::record`] takes the page and the times and gives the payload.
+
+use std::collections::HashSet;
+
+use super::super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
+use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series};
+use super::super::relabel::{Builder, apply};
+use super::cache::Cache;
+use super::labels::{Labels, METRIC_NAME, add_target, of_report};
+use super::rules::Rules;
+use crate::otlp::Payload;
+
+/// A timestamp may be this far ahead of the clock, in milliseconds.
+const AHEAD_MS: i64 = 600_000;
+
+/// A page as it was fetched.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The body, decompressed.
+    pub body: Vec<u8>,
+    /// The `Content-Type`, where there was one.
+    pub content_type: Option<String>,
+}
+
+/// There is no page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// Why, in short.
+    pub reason: String,
+    /// Whether it was larger than `body_size_limit` allows.
+    pub too_large: bool,
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Self {
+        Self { reason, too_large: false }
+    }
+}
+
+/// What one scrape made.
+#[derive(Debug)]
+pub struct Record {
+    /// The points to hand on.
+    pub payload: Payload,
+    /// Why the scrape failed, if it did.
+    pub error: Option<String>,
+    /// What was left out of a scrape that did not fail, for the log.
+    pub warnings: Vec<String>,
+    /// Points that were left out because they contradict themselves.
+    pub broken_points: usize,
+}
+
+/// What one target is remembered by from scrape to scrape.
+#[derive(Debug, Default)]
+pub struct Memory {
+    cache: Cache,
+    reports: Vec<Series>,
+    metadata: Metadata,
+    warned: HashSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    scraped: usize,
+    kept: usize,
+    new: usize,
+}
+
+/// Times of one scrape.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// When it began, in milliseconds since the epoch.
+    pub start_ms: i64,
+    /// How long it took until the page was there, in seconds.
+    pub seconds: f64,
+}
+
+/// One page being read.
+struct Reading<'r> {
+    rules: &'r Rules,
+    start_ms: i64,
+    batch: Batch<'r>,
+    counts: Counts,
+    /// Samples that were put into the batch or might have been: what `sample_limit` counts.
+    taken: usize,
+    warnings: Vec<String>,
+}
+
+impl Memory {
+    /// Turns a page, or the reason why there is none, into points.
+    pub fn record(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
+        let mut reading = Reading {
+            rules,
+            start_ms: times.start_ms,
+            batch: Batch::new(&rules.scheme),
+            counts: Counts::default(),
+            taken: 0,
+            warnings: Vec::new(),
+        };
+        let (error, size) = match page {
+            Err(failure) => (Some(failure.reason.clone()), if failure.too_large { -1.0 } else { 0.0 }),
+            Ok(page) => {
+                let empty = page.body.is_empty();
+                let read = if empty { Ok(()) } else { self.read(&mut reading, page) };
+                (read.err().map(|error| error.to_string()), page.body.len() as f64)
+            }
+        };
+        if error.is_some() {
+            reading.batch = Batch::new(&rules.scheme);
+            reading.warnings.clear();
+        }
+        for series in self.cache.gone() {
+            reading.batch.add(series, &self.metadata, times.start_ms, STALE, None);
+        }
+        let good = error.is_none() && page.is_ok_and(|page| !page.body.is_empty());
+        self.cache.end_scrape(good, &mut self.metadata);
+        self.report(rules, &mut reading, times.seconds, error.is_none(), size);
+
+        let Reading { batch, mut warnings, .. } = reading;
+        let mut broken = Broken::default();
+        let payload = batch.write(rules.trim_suffixes, &mut broken);
+        for metric in &broken.metrics {
+            warnings.push(format!("`{metric}`: counts are no numbers or fall from bucket to bucket, point dropped"));
+        }
+        warnings.retain(|warning| self.warned.len() < 1000 && self.warned.insert(warning.clone()));
+        Record { payload, error, warnings, broken_points: broken.points }
+    }
+
+    fn read(&mut self, reading: &mut Reading<'_>, page: &Page) -> Result<(), ParseError> {
+        let dialect = dialect_of(page.content_type.as_deref(), reading.rules.fallback)?;
+        let mut parser = Parser::new(&page.body, dialect);
+        let scrape = self.cache.scrape;
+        while let Some(entry) = parser.next_entry()? {
+            match entry {
+                Entry::Help(family, text) => self.metadata.set_help(family, text, scrape),
+                Entry::Type(family, kind) => self.metadata.set_type(family, kind, scrape),
+                Entry::Unit(family, unit) => self.metadata.set_unit(family, unit, scrape),
+                Entry::Sample(sample) => {
+                    reading.counts.scraped += 1;
+                    if !self.cache.is_dropped(sample.series) {
+                        self.take(reading, &parser, &sample)?;
+                    }
+                }
+            }
+        }
+        // The whole page is read before this is said, so that the report has its number of samples.
+        let limit = reading.rules.limits.samples;
+        if limit > 0 && reading.taken > limit {
+            let message = format!("the page has more samples than `sample_limit` allows ({limit})");
+            return Err(ParseError { line: None, message });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, reading: &mut Reading<'_>, parser: &Parser<'_>, sample: &Sample<'_>) -> Result<(), ParseError> {
+        let rules = reading.rules;
+        let own_time = sample.timestamp_ms.filter(|_| rules.honor_timestamps);
+        let timestamp_ms = own_time.unwrap_or(reading.start_ms);
+        let shown = || sample.series.escape_ascii().to_string();
+        let scrape = self.cache.scrape;
+        let new = if let Some(cached) = self.cache.get(sample.series) {
+            let again = cached.seen == scrape;
+            cached.seen = scrape;
+            if again && own_time.is_none() {
+                reading.warn(format!("`{}` stands twice in the page, the first value is kept", shown()));
+                reading.counts.kept += 1;
+                return Ok(());
+            }
+            None
+        } else {
+            let Some(series) = self.new_series(rules, parser)? else {
+                self.cache.remember_dropped(sample.series);
+                return Ok(());
+            };
+            Some(series)
+        };
+        reading.counts.kept += 1;
+        reading.taken += 1;
+        if rules.limits.samples > 0 && reading.taken > rules.limits.samples {
+            return Ok(());
+        }
+        if timestamp_ms > reading.start_ms + AHEAD_MS {
+            reading.warn(format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
+            return Ok(());
+        }
+        if let Some(series) = new {
+            self.cache.insert(sample.series, series);
+            reading.counts.new += 1;
+        }
+        if let Some(cached) = self.cache.get(sample.series) {
+            let exemplar = sample.exemplar.as_ref();
+            let added = reading.batch.add(&cached.series, &self.metadata, timestamp_ms, sample.value, exemplar);
+            if let Added::LeftOut(misfit) = added {
+                reading.warn(format!("`{}` was dropped: {}", shown(), misfit.describe()));
+            }
+            cached.recorded |= added == Added::Recorded;
+            if cached.recorded && (own_time.is_none() || rules.track_timestamps) {
+                cached.tracked = scrape;
+            }
+        }
+        Ok(())
+    }
+
+    /// The series that the parser stands at; `None` if relabelling drops it.
+    fn new_series(&mut self, rules: &Rules, parser: &Parser<'_>) -> Result<Option<Series>, ParseError> {
+        let exposed = parser.labels()?;
+        let mut labels = Builder::new(exposed.clone());
+        add_target(&mut labels, &exposed, &rules.target, rules.honor_labels);
+        if !apply(&rules.relabel, &mut labels) {
+            return Ok(None);
+        }
+        let labels = labels.finish();
+        if labels.iter().next().is_none() {
+            return Ok(None);
+        }
+        if labels.get(METRIC_NAME).is_empty() {
+            return Err(parser.error("a sample without a metric name"));
+        }
+        let names = rules.names;
+        if let Some((name, _)) = labels.iter().find(|(name, _)| !names.allow_label(name)) {
+            return Err(parser.error(format!("`{name}` is no name of a label")));
+        }
+        if !names.allow_metric(labels.get(METRIC_NAME)) {
+            return Err(parser.error(format!("`{}` is no name of a metric", labels.get(METRIC_NAME))));
+        }
+        rules.limits.check(&labels).map_err(|message| parser.error(message))?;
+        let labels = with_external(labels, rules);
+        match labels.duplicate() {
+            Some(name) => Err(parser.error(format!("the label `{name}` stands twice"))),
+            None => Ok(Some(self.cache.with_origin(rules, labels))),
+        }
+    }
+
+    fn report(&mut self, rules: &Rules, reading: &mut Reading<'_>, seconds: f64, up: bool, size: f64) {
+        if self.reports.is_empty() {
+            let names = REPORTS.iter().take(if rules.extra_report.is_some() { 8 } else { 5 });
+            let labels = |name: &&str| with_external(of_report(name, &rules.target), rules);
+            self.reports = names.map(|name| self.cache.with_origin(rules, labels(name))).collect();
+        }
+        let Counts { scraped, kept, new } = reading.counts;
+        let timeout = rules.extra_report.unwrap_or_default().as_secs_f64();
+        let values = [
+            f64::from(u8::from(up)),
+            seconds,
+            scraped as f64,
+            kept as f64,
+            new as f64,
+            timeout,
+            rules.limits.samples as f64,
+            size,
+        ];
+        for (series, value) in self.reports.iter().zip(values) {
+            reading.batch.add(series, &self.metadata, reading.start_ms, value, None);
+        }
+    }
+}
+
+/// What each scrape reports; the last three only where they are asked for.
+const REPORTS: [&str; 8] = [
+    "up",
+    "scrape_duration_seconds",
+    "scrape_samples_scraped",
+    "scrape_samples_post_metric_relabeling",
+    "scrape_series_added",
+    "scrape_timeout_seconds",
+    "scrape_sample_limit",
+    "scrape_body_size_bytes",
+];
+
+impl Reading<'_> {
+    fn warn(&mut self, text: String) {
+        self.warnings.push(text);
+    }
+}
+
+fn with_external(mut labels: Labels, rules: &Rules) -> Labels {
+    for (name, value) in rules.external.iter() {
+        labels.set(name, value);
+    }
+    labels
+}

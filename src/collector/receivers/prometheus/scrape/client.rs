@@ -1,0 +1,172 @@
+//! HTTP clients of scrapes: connections are kept from scrape to scrape.
+//!
+//! A client for `http` alone reads no certificates: that takes time and memory. One with certificates is made when it
+//! is first needed, and made anew when the files that it came from have changed.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
+use reqwest::tls::Version;
+use reqwest::{Certificate, Client, Identity};
+
+use super::credentials::Secret;
+
+/// How targets of a job are reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientSettings {
+    /// Whether redirects are followed, up to ten.
+    pub follow_redirects: bool,
+    /// Whether HTTP/2 may be used over TLS.
+    pub http2: bool,
+    /// How certificates are checked.
+    pub tls: Tls,
+    /// The host that `tls.server_name` stands for.
+    pub named_host: Option<String>,
+}
+
+/// `tls_config`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tls {
+    /// Whom to trust, instead of the system's authorities.
+    pub authority: Option<Secret>,
+    /// Our own certificate and its key.
+    pub identity: Option<(Secret, Secret)>,
+    /// The name that the target's certificate must have, instead of the host's.
+    pub server_name: Option<String>,
+    /// Whether the target's certificate is not checked.
+    pub skip_verify: bool,
+    /// The oldest version.
+    pub oldest: Option<Version>,
+    /// The newest version.
+    pub newest: Option<Version>,
+}
+
+/// The clients for one kind of settings.
+#[derive(Debug)]
+pub struct Clients {
+    settings: ClientSettings,
+    plain: Client,
+    /// With what its files held when it was made.
+    secure: Mutex<Option<(Vec<String>, Client)>>,
+}
+
+impl Clients {
+    /// Clients of these settings; certificates are read at the first use.
+    ///
+    /// # Errors
+    /// The client cannot be made.
+    pub fn new(settings: ClientSettings) -> Result<Self, String> {
+        let plain = base(&settings).tls_certs_only([]).build().map_err(|error| cause(&error))?;
+        Ok(Self { settings, plain, secure: Mutex::new(None) })
+    }
+
+    /// What it was made of.
+    #[must_use]
+    pub fn settings(&self) -> &ClientSettings {
+        &self.settings
+    }
+
+    /// The client for `http`.
+    #[must_use]
+    pub fn plain(&self) -> Client {
+        self.plain.clone()
+    }
+
+    /// The client for `https`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or does not hold what it should.
+    pub fn secure(&self) -> Result<Client, String> {
+        let contents = self.settings.tls.contents()?;
+        let mut made = self.secure.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((former, client)) = made.as_ref()
+            && *former == contents
+        {
+            return Ok(client.clone());
+        }
+        let client = secure(&self.settings, &contents)?;
+        *made = Some((contents, client.clone()));
+        Ok(client)
+    }
+}
+
+impl Tls {
+    /// What the secrets hold now: authority, certificate, key.
+    fn contents(&self) -> Result<Vec<String>, String> {
+        let identity = self.identity.as_ref();
+        let secrets = [self.authority.as_ref(), identity.map(|pair| &pair.0), identity.map(|pair| &pair.1)];
+        secrets.into_iter().map(|secret| secret.map_or(Ok(String::new()), Secret::read)).collect()
+    }
+
+    /// Checks that certificates and keys can be read and used.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(&self) -> Result<(), String> {
+        let settings = ClientSettings { follow_redirects: true, http2: true, tls: self.clone(), named_host: None };
+        secure(&settings, &self.contents()?).map(drop)
+    }
+}
+
+fn base(settings: &ClientSettings) -> reqwest::ClientBuilder {
+    let redirects = if settings.follow_redirects { Policy::limited(10) } else { Policy::none() };
+    // Proxies are for the way out, and targets are named by their addresses: none without `proxy_url`.
+    let builder = Client::builder().no_proxy().no_gzip().redirect(redirects).pool_max_idle_per_host(1);
+    if settings.http2 && settings.named_host.is_none() { builder } else { builder.http1_only() }
+}
+
+fn secure(settings: &ClientSettings, contents: &[String]) -> Result<Client, String> {
+    let tls = &settings.tls;
+    let mut builder = base(settings).tls_danger_accept_invalid_certs(tls.skip_verify);
+    let [authority, certificate, key] = contents else { return Err("no certificates".into()) };
+    if tls.authority.is_some() {
+        let authorities = Certificate::from_pem_bundle(authority.as_bytes())
+            .map_err(|error| format!("the certificate of the authority: {}", cause(&error)))?;
+        if authorities.is_empty() {
+            return Err("the certificate of the authority: there is none in it".into());
+        }
+        builder = builder.tls_certs_only(authorities);
+    }
+    if tls.identity.is_some() {
+        let identity = Identity::from_pem(format!("{certificate}\n{key}").as_bytes())
+            .map_err(|error| format!("the own certificate and its key: {}", cause(&error)))?;
+        builder = builder.identity(identity);
+    }
+    if let Some(version) = tls.oldest {
+        builder = builder.tls_version_min(version);
+    }
+    if let Some(version) = tls.newest {
+        builder = builder.tls_version_max(version);
+    }
+    if let (Some(name), Some(host)) = (&tls.server_name, &settings.named_host) {
+        builder = builder.dns_resolver(Arc::new(Named { name: name.clone(), host: host.clone() }));
+    }
+    builder.build().map_err(|error| cause(&error))
+}
+
+/// Resolves one name as another host, so that a certificate is checked for the name.
+struct Named {
+    name: String,
+    host: String,
+}
+
+impl Resolve for Named {
+    fn resolve(&self, name: Name) -> Resolving {
+        let host = if name.as_str() == self.name { self.host.clone() } else { name.as_str().to_owned() };
+        Box::pin(async move {
+            let found: std::io::Result<Vec<_>> = tokio::net::lookup_host((host, 0)).await.map(Iterator::collect);
+            Ok(Box::new(found?.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The innermost cause: what the system or the protocol said.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
