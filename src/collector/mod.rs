@@ -13,13 +13,18 @@ pub mod duration;
 pub mod expand;
 pub mod exporters;
 pub mod extensions;
+mod glob;
+mod go_format;
+mod go_number;
 pub mod graph;
 #[cfg(test)]
 mod graph_tests;
+mod letter_case;
 pub mod listen;
 pub mod load;
 pub mod log;
 pub mod node;
+mod ottl;
 pub mod own;
 mod pattern;
 pub mod pipelines;
@@ -31,3 +36,4 @@ pub mod section;
 pub mod service;
 #[cfg(test)]
 mod testing;
+mod value_text;

@@ -3,7 +3,7 @@
 //! Both are RE2-like and agree on matches and templates; they differ in classes. Go's `\d`, `\w`, `\s` and `\b` are
 //! ASCII, and inside brackets `[`, `&&`, `--` and `~~` mean themselves.
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 /// Compiles a Go pattern.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
@@ -11,6 +11,40 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
         regex::Error::Syntax(text) => text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
         other => other.to_string(),
     })
+}
+
+/// Fills in a replacement: `$1`, `${1}`, `$name`, `${name}`, `$$`. A name is as long as it can be; one that no group has
+/// is nothing; a `$` without a name stays.
+#[must_use]
+pub fn expand(template: &str, pattern: &Regex, found: &Captures<'_>) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(place) = rest.find('$') {
+        out.push_str(&rest[..place]);
+        rest = &rest[place + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            out.push('$');
+            rest = after;
+            continue;
+        }
+        let (braces, inner) = rest.strip_prefix('{').map_or((0, rest), |inner| (1, inner));
+        let length = inner.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(inner.len());
+        let (name, after) = inner.split_at(length);
+        if name.is_empty() || (braces == 1 && !after.starts_with('}')) {
+            out.push('$');
+            continue;
+        }
+        let digits = name.bytes().all(|byte| byte.is_ascii_digit());
+        let group = if digits {
+            name.parse().ok().and_then(|number| found.get(number))
+        } else {
+            pattern.capture_names().flatten().find(|known| *known == name).and_then(|known| found.name(known))
+        };
+        out.push_str(group.map_or("", |group| group.as_str()));
+        rest = &after[braces..];
+    }
+    out.push_str(rest);
+    out
 }
 
 fn translate(pattern: &str) -> String {
@@ -88,6 +122,19 @@ fn ascii_class(letter: char) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn replacements_are_filled_in() {
+        let pattern = compile("(?P<first>a)(b)?").expect("compiles");
+        let found = pattern.captures("a").expect("matches");
+        for (template, expected) in [
+            ("$1-${1}-$first-${first}", "a-a-a-a"),
+            ("$2|$3|$1x|$nope|$0", "||||a"),
+            ("$$1 $ ${ ${a-b} $", "$1 $ ${ ${a-b} $"),
+        ] {
+            assert_eq!(expand(template, &pattern, &found), expected, "{template}");
+        }
+    }
 
     #[test]
     fn classes_are_ascii_and_brackets_mean_themselves() {

@@ -4,6 +4,7 @@
 //! ([`Payload::decode`]), passed on as shared slices, and read by views where someone looks inside.
 //! Only resources, metric names and schema URLs are decoded, since those are what pipelines change.
 
+mod edit;
 mod json;
 mod payload;
 mod records;
@@ -14,8 +15,10 @@ mod value;
 mod view;
 pub mod wire;
 
+pub use edit::Edit;
+pub use json::parse_json;
 pub use payload::{Payload, ResourceItems, ScopeItems, Signal, encode_scope};
-pub use records::{Items, Metric, Records};
+pub use records::{Items, Metric, Records, Revision};
 pub use resource::Resource;
 pub use validate::DecodeError;
 pub use value::{AnyValue, KeyValue, Text};

@@ -80,6 +80,40 @@ impl Records {
         front
     }
 
+    /// Lets `decide` look at each item. What is kept stays the slice that it is, together with its neighbours.
+    pub fn revise(&mut self, mut decide: impl FnMut(Bytes) -> Revision) {
+        let mut revised = Self::default();
+        // Items that were written anew, until one that was not follows.
+        let (mut writer, mut written) = (Writer::new(), 0);
+        for run in std::mem::take(&mut self.runs) {
+            let (mut reader, mut start) = (Reader::new(&run.fields), 0);
+            let (mut kept, mut count) = (0..0, 0);
+            while let Ok(Some((_, value))) = reader.read() {
+                let end = reader.position();
+                match decide(run.fields.slice_ref(value.bytes())) {
+                    Revision::Keep => {
+                        revised.push_run(std::mem::take(&mut writer).into_bytes(), std::mem::take(&mut written));
+                        if count > 0 && kept.end != start {
+                            revised.push_run(run.fields.slice(kept.clone()), std::mem::take(&mut count));
+                        }
+                        kept = if count > 0 { kept.start } else { start }..end;
+                        count += 1;
+                    }
+                    Revision::Drop => {}
+                    Revision::Replace(message) => {
+                        revised.push_run(run.fields.slice(kept.clone()), std::mem::take(&mut count));
+                        writer.bytes_field(Self::FIELD, &message);
+                        written += 1;
+                    }
+                }
+                start = end;
+            }
+            revised.push_run(run.fields.slice(kept), count);
+        }
+        revised.push_run(writer.into_bytes(), written);
+        *self = revised;
+    }
+
     pub(super) fn size(&self) -> usize {
         self.runs.iter().map(|run| run.fields.len()).sum()
     }
@@ -89,6 +123,17 @@ impl Records {
             writer.raw(&run.fields);
         }
     }
+}
+
+/// What becomes of an item.
+#[derive(Debug, Clone)]
+pub enum Revision {
+    /// It stays.
+    Keep,
+    /// It goes.
+    Drop,
+    /// This valid message stands in its place.
+    Replace(Bytes),
 }
 
 impl<R: AsRef<[u8]>> FromIterator<R> for Records {
@@ -249,4 +294,36 @@ fn without_name(message: &[u8]) -> Bytes {
         start = reader.position();
     }
     writer.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_kept_dropped_and_replaced_in_order() {
+        let message = |index: u64| {
+            let mut writer = Writer::new();
+            writer.varint_field(1, index);
+            writer.into_bytes()
+        };
+        let mut records: Records = (0..4).map(message).collect();
+        records.runs.extend((4..8).map(message).collect::<Records>().runs);
+        let mut seen = Vec::new();
+        records.revise(|bytes| {
+            let index = fields(&bytes).next().map_or(0, |(_, value)| value.bits());
+            seen.push(index);
+            match index {
+                0 | 3 | 6 => Revision::Drop,
+                2 | 4 | 5 => Revision::Replace(message(index + 100)),
+                _ => Revision::Keep,
+            }
+        });
+        assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6, 7]);
+        let got: Vec<u64> = records.iter().flat_map(fields).map(|(_, value)| value.bits()).collect();
+        assert_eq!(got, [1, 102, 104, 105, 7]);
+        assert_eq!((records.len(), records.runs.len()), (5, 3));
+        records.revise(|_| Revision::Keep);
+        assert_eq!((records.len(), records.runs.len()), (5, 3));
+    }
 }

@@ -156,26 +156,28 @@ impl AnyValue {
                 2 => Self::Bool(value.bits() != 0),
                 3 => Self::Int(value.int64()),
                 4 => Self::Double(value.double()),
-                5 => Self::Array(
-                    fields(value.bytes())
-                        .filter(|(number, _)| *number == 1)
-                        .map(|(_, element)| {
-                            let mut decoded = Self::Empty;
-                            decoded.merge(whole, element.bytes());
-                            decoded
-                        })
-                        .collect(),
-                ),
-                6 => Self::Map(
-                    fields(value.bytes())
-                        .filter(|(number, _)| *number == 1)
-                        .map(|(_, element)| KeyValue::decode(whole, element.bytes()))
-                        .collect(),
-                ),
+                5 => Self::decode_array(whole, value.bytes()),
+                6 => Self::decode_map(whole, value.bytes()),
                 7 => Self::Bytes(slice(whole, value)),
                 _ => continue,
             };
         }
+    }
+
+    /// The values of an `ArrayValue` message.
+    pub(super) fn decode_array(whole: &Bytes, message: &[u8]) -> Self {
+        let values = fields(message).filter(|(number, _)| *number == 1).map(|(_, element)| {
+            let mut decoded = Self::Empty;
+            decoded.merge(whole, element.bytes());
+            decoded
+        });
+        Self::Array(values.collect())
+    }
+
+    /// The attributes of a `KeyValueList` message.
+    pub(super) fn decode_map(whole: &Bytes, message: &[u8]) -> Self {
+        let attributes = fields(message).filter(|(number, _)| *number == 1);
+        Self::Map(attributes.map(|(_, element)| KeyValue::decode(whole, element.bytes())).collect())
     }
 
     /// Writes the content of an `AnyValue` message.

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::value::AnyValue;
+use super::value::{AnyValue, slice};
 use super::wire::{Value, Writer, fields};
 
 /// A span, seen through its wire form.
@@ -248,6 +248,21 @@ impl<'a> ValueView<'a> {
             Self::Array(message) => writer.bytes_field(5, message),
             Self::Map(message) => writer.bytes_field(6, message),
             Self::Bytes(bytes) => writer.bytes_field(7, bytes),
+        }
+    }
+
+    /// The value, decoded; it shares the bytes of `whole` that this was read from.
+    pub(super) fn decode_from(self, whole: &Bytes) -> AnyValue {
+        let share = |bytes: &'a [u8]| slice(whole, Value::Bytes(bytes));
+        match self {
+            Self::Empty => AnyValue::Empty,
+            Self::String(text) => AnyValue::String(share(text).into()),
+            Self::Bool(value) => AnyValue::Bool(value),
+            Self::Int(value) => AnyValue::Int(value),
+            Self::Double(value) => AnyValue::Double(value),
+            Self::Array(message) => AnyValue::decode_array(whole, message),
+            Self::Map(message) => AnyValue::decode_map(whole, message),
+            Self::Bytes(bytes) => AnyValue::Bytes(share(bytes)),
         }
     }
 

@@ -1,10 +1,22 @@
 //! The processors, one line each.
 
+mod actions;
+mod attributes;
 mod batch;
+mod filter;
+mod matching;
+mod memory_limiter;
 mod resource;
 mod transform;
 
 use super::component::{Factory, Processor};
 
 /// Every kind of processor.
-pub const PROCESSORS: &[Factory<dyn Processor>] = &[batch::FACTORY, resource::FACTORY, transform::FACTORY];
+pub const PROCESSORS: &[Factory<dyn Processor>] = &[
+    attributes::FACTORY,
+    batch::FACTORY,
+    filter::FACTORY,
+    memory_limiter::FACTORY,
+    resource::FACTORY,
+    transform::FACTORY,
+];

@@ -1,94 +1,162 @@
-//! What the processor is told: for each signal, groups with a context or flat statements.
+//! What the processor is told: for each signal, groups of statements, or a flat list of them.
 
-use super::processor::Settings;
-use super::statement::{Action, Context, SUPPORTED, compile};
+use std::sync::{Arc, Mutex};
+
+use super::processor::{Member, Settings};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::node::{Node, Value};
+use crate::collector::ottl::{ErrorMode, Group, Level, Style};
 use crate::collector::section::Section;
 use crate::diag::Problem;
-use crate::otlp::Signal;
+use crate::otlp::{KeyValue, Signal};
 
 /// The kind.
 pub const FACTORY: Factory<dyn Processor> =
     Factory { names: &["transform"], signals: Signals::Each(EVERY_SIGNAL), configure: read };
 
-const ERROR_MODES: [&str; 3] = ["ignore", "silent", "propagate"];
-
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every `configure`")]
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
     section.unsupported(&["profile_statements", "flatten_data"]);
-    // None of the supported statements can fail while it runs, so the mode makes no difference yet.
-    section.word("error_mode", &ERROR_MODES);
-    let statements = [
-        statements(section, "trace_statements", Signal::Traces),
-        statements(section, "metric_statements", Signal::Metrics),
-        statements(section, "log_statements", Signal::Logs),
+    let mode = error_mode(section).unwrap_or_default();
+    let groups = [
+        groups(section, "trace_statements", Signal::Traces, mode),
+        groups(section, "metric_statements", Signal::Metrics, mode),
+        groups(section, "log_statements", Signal::Logs, mode),
     ];
-    Some(Box::new(Settings { statements: statements.map(Into::into) }))
+    Some(Box::new(Settings { groups: groups.map(Into::into) }))
 }
 
-fn statements(section: &mut Section<'_>, key: &'static str, signal: Signal) -> Vec<Action> {
-    let Some(node) = section.node(key) else { return Vec::new() };
-    let Value::List(items) = &node.value else {
-        if node.value != Value::Null {
-            section.problem(key, Problem::new(format!("expected a list of statements, found {}", node.kind())));
-        }
-        return Vec::new();
-    };
+/// `error_mode`, if it is there and right.
+pub(in crate::collector::processors) fn error_mode(section: &mut Section<'_>) -> Option<ErrorMode> {
+    let text = section.text("error_mode").filter(|text| !text.is_empty())?;
+    let mode = ErrorMode::named(&text);
+    if mode.is_none() {
+        let problem = Problem::new(format!("`{text}` is not a value of `error_mode`"));
+        section.problem("error_mode", problem.suggest(&text, ErrorMode::NAMES));
+    }
+    mode
+}
+
+/// The maps that groups share, by context.
+type Caches = Vec<(Level, Arc<Mutex<Vec<KeyValue>>>)>;
+
+fn groups(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: ErrorMode) -> Vec<Member> {
+    let Some(items) = list(section, key) else { return Vec::new() };
     let flat = items.iter().filter(|item| item.as_text().is_some()).count();
-    if flat == items.len() {
-        return items.iter().filter_map(|item| statement(section, key, item, None)).collect();
+    if flat > 0 && flat == items.len() {
+        // A flat list is one group: its context is the innermost one of all its statements.
+        let group = Draft { style: Style::Inferred, mode, statements: items, conditions: &[] };
+        let group = group.compile(section, (key, key), signal);
+        return group.map(|group| Member { group, shared_cache: None }).into_iter().collect();
     }
     if flat > 0 {
         section.problem(key, Problem::new("statements and groups with a context cannot stand in one list"));
         return Vec::new();
     }
-    let groups = section.sections(key, |group| read_group(group, signal));
+    let mut caches: Caches = Vec::new();
+    let groups = section.sections(key, |group| read_group(group, signal, mode, &mut caches));
     groups.unwrap_or_default().into_iter().flatten().collect()
 }
 
-fn read_group(group: &mut Section<'_>, signal: Signal) -> Vec<Action> {
-    group.unsupported(&["conditions"]);
-    group.word("error_mode", &ERROR_MODES);
-    let context = match group.text("context").as_deref() {
-        Some("resource") => Ok(Some(Context::Resource)),
-        Some("metric") if signal == Signal::Metrics => Ok(Some(Context::Metric)),
-        None | Some("") => Ok(None),
-        Some(other) => Err(format!("the context `{other}` of {} is not supported by this collector", signal.name())),
-    };
-    let statements = if let Some(Value::List(items)) = group.node("statements").map(|node| &node.value) {
-        items.as_slice()
-    } else {
-        group.problem("statements", Problem::new("expected a list of statements"));
-        return Vec::new();
-    };
-    match context {
-        Ok(context) => statements.iter().filter_map(|item| statement(group, "statements", item, context)).collect(),
-        Err(why) => {
-            group.problem("context", Problem::new(why).hint(SUPPORTED));
-            // The statements are looked at all the same, so that all that is wrong is said at once.
-            for item in statements {
-                statement(group, "statements", item, None);
-            }
-            Vec::new()
+/// The list at a key, if it is one.
+pub(in crate::collector::processors) fn list<'a>(section: &mut Section<'a>, key: &'static str) -> Option<&'a [Node]> {
+    let node = section.node(key)?;
+    match &node.value {
+        Value::List(items) => Some(items),
+        Value::Null => None,
+        _ => {
+            section.problem(key, Problem::new(format!("expected a list, found {}", node.kind())));
+            None
         }
     }
 }
 
-fn statement(section: &Section<'_>, key: &'static str, item: &Node, context: Option<Context>) -> Option<Action> {
-    let Some(text) = item.as_text() else {
-        section.problem_at(key, item.line, Problem::new(format!("expected a statement, found {}", item.kind())));
+/// The context that a group names, if it is one of the signal.
+pub(in crate::collector::processors) fn context(
+    section: &mut Section<'_>,
+    signal: Signal,
+) -> Result<Option<Level>, ()> {
+    let Some(name) = section.text("context").filter(|name| !name.is_empty()) else { return Ok(None) };
+    let levels = Level::of(signal);
+    let found = levels.iter().copied().find(|level| level.name() == name.to_ascii_lowercase());
+    if found.is_none() {
+        let message = format!("the context `{name}` of {} is not supported by this collector", signal.name());
+        let problem = Problem::new(message).suggest(&name, levels.iter().map(|level| level.name()));
+        section.problem("context", problem);
+        return Err(());
+    }
+    Ok(found)
+}
+
+fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode, caches: &mut Caches) -> Option<Member> {
+    let mode = error_mode(group).unwrap_or(mode);
+    let shares = group.boolean("shared_cache").unwrap_or(false);
+    let context = context(group, signal);
+    let statements = list(group, "statements").unwrap_or_default();
+    let conditions = list(group, "conditions").unwrap_or_default();
+    let style = context.ok()?.map_or(Style::Inferred, Style::Given);
+    if statements.is_empty() && style == Style::Inferred {
+        group.problem("statements", Problem::new("a group without a `context` needs `statements`"));
         return None;
-    };
-    match compile(text, context) {
-        Ok(action) => Some(action),
-        Err(why) => {
-            let shown: String = text.chars().take(300).collect();
-            let problem = Problem::new(format!("{why}, in the statement `{shown}`"));
-            section.problem_at(key, item.line, problem.hint(SUPPORTED));
-            None
+    }
+    let group = Draft { style, mode, statements, conditions }.compile(group, ("statements", "conditions"), signal)?;
+    let shared_cache = shares.then(|| {
+        if let Some((_, cache)) = caches.iter().find(|(level, _)| *level == group.context) {
+            return cache.clone();
+        }
+        let cache: Arc<Mutex<Vec<KeyValue>>> = Arc::default();
+        caches.push((group.context, cache.clone()));
+        cache
+    });
+    Some(Member { group, shared_cache })
+}
+
+/// A group as it stands in the file.
+struct Draft<'a> {
+    style: Style,
+    mode: ErrorMode,
+    statements: &'a [Node],
+    conditions: &'a [Node],
+}
+
+impl Draft<'_> {
+    /// The group, or nothing and all that is wrong with it as problems at the lines of the statements.
+    fn compile(&self, section: &Section<'_>, keys: (&'static str, &'static str), signal: Signal) -> Option<Group> {
+        let statements = texts(section, keys.0, self.statements);
+        let conditions = texts(section, keys.1, self.conditions);
+        match Group::compile(signal, self.style, &statements?, &conditions?, self.mode) {
+            Ok(group) => Some(group),
+            Err(wrong) => {
+                for wrong in wrong {
+                    let (key, list) =
+                        if wrong.condition { (keys.1, self.conditions) } else { (keys.0, self.statements) };
+                    let word = if wrong.condition { "condition" } else { "statement" };
+                    if let Some(node) = list.get(wrong.index) {
+                        let text = node.as_text().unwrap_or_default();
+                        section.problem_at(key, node.line, wrong.fault.problem(word, text));
+                    }
+                }
+                None
+            }
         }
     }
+}
+
+/// The texts of a list; None if something else is in it.
+pub(in crate::collector::processors) fn texts<'a>(
+    section: &Section<'_>,
+    key: &str,
+    items: &'a [Node],
+) -> Option<Vec<&'a str>> {
+    let text = |item: &'a Node| {
+        let text = item.as_text();
+        if text.is_none() {
+            section.problem_at(key, item.line, Problem::new(format!("expected text, found {}", item.kind())));
+        }
+        text
+    };
+    let texts: Vec<Option<&str>> = items.iter().map(text).collect();
+    texts.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -103,25 +171,57 @@ mod tests {
     #[test]
     fn both_styles_are_read() {
         let text = problems(
-            "error_mode: ignore\nmetric_statements:\n\
+            "error_mode: IGNORE\nmetric_statements:\n\
              - replace_pattern(metric.name, \"^([^:]+):(.+)$$\", \"$${1}_$${2}\")\n\
              - set(resource.attributes[\"a\"], resource.attributes[\"b\"]) where resource.attributes[\"f\"] == true\n\
-             trace_statements:\n- context: resource\n  statements: ['set(attributes[\"a\"], 1)']\n",
+             trace_statements:\n- context: span\n  error_mode: silent\n  shared_cache: true\n\
+             \x20 conditions: ['name == \"x\"']\n  statements: ['set(attributes[\"a\"], 1)']\n\
+             - statements: ['set(span.name, \"x\")']\nlog_statements: []\n",
         );
         assert_eq!(text, "");
     }
 
     #[test]
-    fn what_is_refused_is_named_with_its_line_and_what_is_supported() {
-        let text = problems("trace_statements:\n- context: span\n  statements:\n  - set(name, \"x\")\n");
-        for word in ["context `span`", "`set(name, \"x\")`", "c.yaml:4", "supported: in context"] {
+    fn what_is_refused_is_named_with_its_line_and_place() {
+        let text = problems(
+            "trace_statements:\n- context: span\n  statements:\n  - set(name, \"x\")\n  - explode(name)\n  - set(nmae, 1)\n\
+             \x20 conditions:\n  - name = 1\n",
+        );
+        for word in [
+            "the editor `explode` is not supported",
+            "c.yaml:5",
+            "at character 1 (`explode(name)`) of the statement `explode(name)`",
+            "supported: set, delete_key",
+            "`span` has no path `nmae`",
+            "did you mean `span.name`?",
+            "c.yaml:6",
+            "c.yaml:8",
+        ] {
             assert!(text.contains(word), "{word}: {text}");
         }
-        let text = problems(
-            "trace_statements:\n- set(resource.attributes[\"a\"], 1)\n- {context: resource, statements: []}\n",
-        );
-        assert!(text.contains("one list"), "{text}");
-        assert!(problems("error_mode: shrug\n").contains("shrug"));
-        assert!(problems("trace_statements: [{context: metric, statements: []}]").contains("of traces"));
+        assert!(!text.contains("c.yaml:4"), "{text}");
+    }
+
+    #[test]
+    fn wrong_groups() {
+        for (yaml, word) in [
+            (
+                "trace_statements:\n- set(resource.attributes[\"a\"], 1)\n- {context: resource, statements: []}\n",
+                "one list",
+            ),
+            ("error_mode: shrug\n", "shrug"),
+            ("trace_statements: [{context: metric, statements: []}]", "of traces"),
+            ("trace_statements: ['set(name, \"x\")']", "no path names a context"),
+            ("trace_statements: ['set(span.name, Upper(\"x\"))']", "converter `Upper` is not supported"),
+            ("trace_statements: ['set(span.attributes[\"a\"], Int(\"x\"))']", "no integer"),
+            ("trace_statements: [5]", "expected a map"),
+            ("trace_statements: text", "expected a list"),
+            ("trace_statements: [{statements: [5]}]", "expected text"),
+            ("metric_statements: ['set(span.name, \"x\")']", "`span` is no context of metrics"),
+            ("flatten_data: true", "not supported"),
+        ] {
+            let text = problems(yaml);
+            assert!(text.contains(word), "{yaml}: {text}");
+        }
     }
 }

@@ -1,0 +1,257 @@
+//! From what is written to what runs: names become functions, places and numbers; literals are checked.
+
+use super::Fault;
+use super::arguments::{Argument, Kind, Parameter, compile_pattern};
+use super::context::{Level, Naming};
+use super::expression::{Call, Condition, Expression};
+use super::functions::{self, Function};
+use super::keys::Key;
+use super::place::{self, Field, Place};
+use super::syntax::{self, Value as Written};
+use super::value::{Value, compare};
+use crate::collector::glob::Glob;
+use crate::collector::letter_case::camel;
+use crate::otlp::Text;
+
+/// What the names in a statement mean.
+#[derive(Clone, Copy)]
+pub(super) struct Compiler {
+    pub context: Level,
+    pub naming: Naming,
+    /// Converters that only some conditions have.
+    pub extra: &'static [Function],
+}
+
+/// An editor with its arguments, and when it acts.
+#[derive(Debug)]
+pub(super) struct Statement {
+    pub editor: Call,
+    pub condition: Option<Condition>,
+}
+
+impl Compiler {
+    /// A statement.
+    pub fn statement(&self, written: &syntax::Statement) -> Result<Statement, Fault> {
+        let editor = self.call(&written.editor)?;
+        let condition = written.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
+        Ok(Statement { editor, condition })
+    }
+
+    /// A condition.
+    pub fn condition(&self, written: &syntax::Condition) -> Result<Condition, Fault> {
+        let all = |list: &[syntax::Condition]| list.iter().map(|inner| self.condition(inner)).collect::<Result<_, _>>();
+        Ok(match written {
+            syntax::Condition::Literal(value) => Condition::Literal(*value),
+            syntax::Condition::Call(call) => Condition::Call(self.call(call)?),
+            syntax::Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
+            syntax::Condition::And(list) => Condition::And(all(list)?),
+            syntax::Condition::Or(list) => Condition::Or(all(list)?),
+            syntax::Condition::Compare(comparison, left, right) => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                match (left.literal(), right.literal()) {
+                    (Some(left), Some(right)) => Condition::Literal(compare(*comparison, left, right)),
+                    _ => Condition::Compare(*comparison, left, right),
+                }
+            }
+        })
+    }
+
+    fn value(&self, written: &Written) -> Result<Expression, Fault> {
+        Ok(Expression::Literal(match written {
+            Written::Nil => Value::Nil,
+            Written::Boolean(value) => Value::Bool(*value),
+            Written::Integer(value) => Value::Int(*value),
+            Written::Double(value) => Value::Double(*value),
+            Written::Text(text) => Value::Text(text.clone()),
+            Written::Bytes(bytes) => Value::Bytes(bytes.clone().into()),
+            Written::Word(word, at) => Value::Int(self.word(word, *at)?),
+            Written::Path(path) => return self.place(path).map(Expression::Place),
+            Written::Call(call) => return self.call(call).map(Expression::Call),
+            Written::Negative(inner) => return Ok(Expression::Negative(Box::new(self.value(inner)?))),
+            Written::Math(operator, left, right) => {
+                return Ok(Expression::Math(*operator, Box::new((self.value(left)?, self.value(right)?))));
+            }
+            Written::List(elements) => {
+                let elements: Vec<Expression> =
+                    elements.iter().map(|value| self.value(value)).collect::<Result<_, _>>()?;
+                match elements.iter().map(|element| element.literal().cloned()).collect::<Option<Vec<Value>>>() {
+                    Some(values) => Value::List(values),
+                    None => return Ok(Expression::List(elements)),
+                }
+            }
+            Written::Map(entries) => return self.map(entries),
+        }))
+    }
+
+    fn word(&self, word: &str, at: usize) -> Result<i64, Fault> {
+        self.context.enumeration(word).ok_or_else(|| {
+            let what = format!("`{word}` is no name of a number that `{}` knows", self.context.name());
+            Fault::new(at, what).hint("names are such as SPAN_KIND_SERVER, STATUS_CODE_ERROR, SEVERITY_NUMBER_INFO, METRIC_DATA_TYPE_SUM, AGGREGATION_TEMPORALITY_DELTA, FLAG_NONE; texts stand in quotes")
+        })
+    }
+
+    fn map(&self, entries: &[(Text, Written)]) -> Result<Expression, Fault> {
+        let mut compiled: Vec<(Text, Expression)> = Vec::new();
+        for (key, value) in entries {
+            let value = self.value(value)?;
+            match compiled.iter_mut().find(|(other, _)| other == key) {
+                Some(other) => other.1 = value,
+                None => compiled.push((key.clone(), value)),
+            }
+        }
+        let map = Expression::Map(compiled);
+        let Expression::Map(entries) = &map else { return Ok(map) };
+        if entries.iter().any(|(_, value)| value.literal().is_none()) {
+            return Ok(map);
+        }
+        map.evaluate(&super::scene::Scene::default()).map(Expression::Literal).map_err(|what| Fault::new(0, what))
+    }
+
+    fn place(&self, path: &syntax::Path) -> Result<Place, Fault> {
+        let (level, field, keys) = place::resolve(path, self.context, self.naming)?;
+        Ok(Place { level, field, keys: self.keys(keys)? })
+    }
+
+    fn keys(&self, written: &[syntax::Key]) -> Result<Vec<Key>, Fault> {
+        let key = |key: &syntax::Key| {
+            Ok(match key {
+                syntax::Key::Name(name) => Key::Name(name.clone()),
+                syntax::Key::Place(place) => Key::Place(*place),
+                syntax::Key::Value(value) => match self.value(value)? {
+                    Expression::Literal(Value::Text(name)) => Key::Name(name),
+                    Expression::Literal(Value::Int(place)) => Key::Place(place),
+                    other => Key::Expression(other),
+                },
+            })
+        };
+        written.iter().map(key).collect()
+    }
+
+    fn call(&self, written: &syntax::Call) -> Result<Call, Fault> {
+        let Some(function) = functions::find(&written.name, self.context, self.extra) else {
+            return Err(functions::unknown(written, self.context));
+        };
+        let arguments = self.arguments(function, written)?;
+        function.check(&arguments).map_err(|what| Fault::new(written.at, format!("`{}`: {what}", written.name)))?;
+        Ok(Call { function, arguments, keys: self.keys(&written.keys)? })
+    }
+
+    fn arguments(&self, function: &'static Function, written: &syntax::Call) -> Result<Vec<Argument>, Fault> {
+        let name = &written.name;
+        let mut arguments: Vec<Argument> = function.parameters.iter().map(|_| Argument::Absent).collect();
+        let usage = || format!("it is written `{}`", function.usage());
+        let mut named = false;
+        for (position, argument) in written.arguments.iter().enumerate() {
+            let fault = |what: String| Fault::new(argument.at, what).hint(usage());
+            let place = match &argument.name {
+                Some(wanted) => {
+                    named = true;
+                    let found = function.parameters.iter().position(|known| camel(known.name) == camel(wanted));
+                    found.ok_or_else(|| fault(format!("`{name}` has no parameter `{wanted}`")))?
+                }
+                None if named => {
+                    return Err(fault("an argument without a name stands after one with a name".to_owned()));
+                }
+                None if position >= arguments.len() => {
+                    let (takes, given) = (arguments.len(), written.arguments.len());
+                    return Err(fault(format!("`{name}` takes {takes} arguments at most, found {given}")));
+                }
+                None => position,
+            };
+            arguments[place] = self
+                .argument(&function.parameters[place], &argument.value)
+                .map_err(|inner| inner.or_at(argument.at).hint_unless(usage))?;
+        }
+        let missing = function.parameters.iter().zip(&arguments);
+        let missing =
+            missing.filter(|(parameter, argument)| !parameter.optional && matches!(argument, Argument::Absent));
+        if let Some((parameter, _)) = missing.into_iter().next() {
+            let what = format!("`{name}` lacks its argument `{}`", parameter.name);
+            return Err(Fault::new(written.at, what).hint(usage()));
+        }
+        Ok(arguments)
+    }
+
+    fn argument(&self, parameter: &Parameter, written: &Written) -> Result<Argument, Fault> {
+        let must_be = |what: &str| Err(Fault::nowhere(format!("`{}` must be {what}", parameter.name)));
+        match (parameter.kind, written) {
+            (Kind::Target | Kind::MapTarget, Written::Path(path)) => {
+                let place = self.place(path)?;
+                self.check_target(&place, path)?;
+                Ok(Argument::Place(place))
+            }
+            (Kind::Target | Kind::MapTarget, _) => must_be("a path"),
+            (Kind::LiteralText, Written::Text(text)) => Ok(Argument::Text(text.clone())),
+            (Kind::LiteralText, _) => must_be("a text in quotes"),
+            // A sign makes it a calculation.
+            (Kind::LiteralInteger, Written::Integer(value @ 0..)) => Ok(Argument::Integer(*value)),
+            (Kind::LiteralInteger, _) => must_be("a whole number from 0 on"),
+            (Kind::LiteralBoolean, Written::Boolean(value)) => Ok(Argument::Boolean(*value)),
+            (Kind::LiteralBoolean, _) => must_be("`true` or `false`"),
+            (Kind::LiteralTexts, Written::List(elements)) => {
+                let text =
+                    |element: &Written| if let Written::Text(text) = element { Some(text.clone()) } else { None };
+                match elements.iter().map(text).collect() {
+                    Some(texts) => Ok(Argument::Texts(texts)),
+                    None => must_be("a list of texts in quotes"),
+                }
+            }
+            (Kind::LiteralTexts, _) => must_be("a list of texts in quotes"),
+            (Kind::Texts, Written::List(elements)) => self.list(elements, Kind::Text),
+            (Kind::TextsLike, Written::List(elements)) => self.list(elements, Kind::TextLike),
+            (Kind::Values, Written::List(elements)) => self.list(elements, Kind::Any),
+            (Kind::Texts | Kind::Values, _) => must_be("a list in brackets"),
+            (Kind::Function, Written::Word(word, at)) => {
+                let found = functions::find(word, self.context, self.extra);
+                let found = found.filter(|function| function.takes_one_text());
+                let hint = "such as SHA256, ToLowerCase, ToUpperCase";
+                found
+                    .map(Argument::Function)
+                    .ok_or_else(|| Fault::new(*at, format!("`{word}` is no converter of one text")).hint(hint))
+            }
+            (Kind::Function, _) => must_be("the name of a converter, such as SHA256"),
+            (kind, written) => {
+                let expression = self.value(written)?;
+                let Some(literal) = expression.literal() else { return Ok(Argument::Expression(expression)) };
+                match (kind, literal) {
+                    (Kind::Pattern, Value::Text(pattern)) => {
+                        compile_pattern(pattern).map(Argument::Pattern).map_err(Fault::nowhere)
+                    }
+                    (Kind::Glob, Value::Text(pattern)) => {
+                        Glob::new(&pattern.to_str()).map(Argument::Glob).map_err(Fault::nowhere)
+                    }
+                    (Kind::Pattern | Kind::Glob, _) => must_be("text"),
+                    _ => match kind.check(literal) {
+                        Ok(()) => Ok(Argument::Expression(expression)),
+                        Err(why) => Err(Fault::nowhere(format!("`{}`: {why}", parameter.name))),
+                    },
+                }
+            }
+        }
+    }
+
+    fn list(&self, elements: &[Written], kind: Kind) -> Result<Argument, Fault> {
+        let element = |written: &Written| {
+            let expression = self.value(written)?;
+            if let Some(literal) = expression.literal() {
+                kind.check(literal).map_err(Fault::nowhere)?;
+            }
+            Ok(expression)
+        };
+        elements.iter().map(element).collect::<Result<_, Fault>>().map(Argument::Expressions)
+    }
+
+    /// The list that an inner context goes through cannot be exchanged meanwhile.
+    fn check_target(&self, place: &Place, path: &syntax::Path) -> Result<(), Fault> {
+        let walked = match self.context {
+            Level::SpanEvent => place.level == Level::Span && matches!(place.field, Field::Messages(11, _)),
+            Level::DataPoint => place.level == Level::Metric && place.field == Field::DataPoints,
+            _ => false,
+        };
+        if walked {
+            let what = format!("`{}` cannot be changed from `{}`", path.shown(), self.context.name());
+            return Err(Fault::new(path.at, what));
+        }
+        Ok(())
+    }
+}

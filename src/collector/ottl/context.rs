@@ -1,0 +1,219 @@
+//! The contexts: what a statement runs once for, what it can see from there, and which context is meant where none is
+//! named.
+
+use super::Fault;
+use super::syntax::{Named, Path};
+use crate::otlp::Signal;
+
+/// A part of the telemetry: a context that statements run in, and what paths lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Once for each resource.
+    Resource,
+    /// Once for each instrumentation scope of a resource.
+    Scope,
+    /// Once for each span.
+    Span,
+    /// Once for each event of a span.
+    SpanEvent,
+    /// Once for each metric.
+    Metric,
+    /// Once for each data point of a metric.
+    DataPoint,
+    /// Once for each log record.
+    Log,
+}
+
+/// Whether paths must begin with the name of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// A path without one belongs to the context.
+    Optional,
+    /// As in flat lists.
+    Required,
+}
+
+/// Where the inference looks first.
+const PRIORITY: [Level; 7] =
+    [Level::Log, Level::DataPoint, Level::Metric, Level::SpanEvent, Level::Span, Level::Scope, Level::Resource];
+
+const SEVERITIES: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
+const SPAN_KINDS: [&str; 6] = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
+const STATUS_CODES: [&str; 3] = ["UNSET", "OK", "ERROR"];
+const TEMPORALITIES: [&str; 3] = ["UNSPECIFIED", "DELTA", "CUMULATIVE"];
+const TYPES: [&str; 6] = ["NONE", "GAUGE", "SUM", "HISTOGRAM", "EXPONENTIAL_HISTOGRAM", "SUMMARY"];
+const FLAGS: [&str; 2] = ["NONE", "NO_RECORDED_VALUE"];
+
+impl Level {
+    /// As configurations and paths name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Resource => "resource",
+            Self::Scope => "scope",
+            Self::Span => "span",
+            Self::SpanEvent => "spanevent",
+            Self::Metric => "metric",
+            Self::DataPoint => "datapoint",
+            Self::Log => "log",
+        }
+    }
+
+    /// The contexts of a signal.
+    #[must_use]
+    pub fn of(signal: Signal) -> &'static [Self] {
+        match signal {
+            Signal::Traces => &[Self::Resource, Self::Scope, Self::Span, Self::SpanEvent],
+            Signal::Metrics => &[Self::Resource, Self::Scope, Self::Metric, Self::DataPoint],
+            Signal::Logs => &[Self::Resource, Self::Scope, Self::Log],
+        }
+    }
+
+    /// What statements in this context can see, itself first.
+    pub(super) fn sees(self) -> &'static [Self] {
+        match self {
+            Self::Resource => &[Self::Resource],
+            Self::Scope => &[Self::Scope, Self::Resource],
+            Self::Span => &[Self::Span, Self::Scope, Self::Resource],
+            Self::SpanEvent => &[Self::SpanEvent, Self::Span, Self::Scope, Self::Resource],
+            Self::Metric => &[Self::Metric, Self::Scope, Self::Resource],
+            Self::DataPoint => &[Self::DataPoint, Self::Metric, Self::Scope, Self::Resource],
+            Self::Log => &[Self::Log, Self::Scope, Self::Resource],
+        }
+    }
+
+    /// The part that a path's first name means, if it can be seen from here.
+    pub(super) fn seen_as(self, name: &str) -> Option<Self> {
+        let name = if name == "instrumentation_scope" { "scope" } else { name };
+        self.sees().iter().copied().find(|level| level.name() == name)
+    }
+
+    /// The number of an enumeration's name.
+    pub(super) fn enumeration(self, word: &str) -> Option<i64> {
+        let of = |prefix: &str, names: &[&str]| {
+            let rest = word.strip_prefix(prefix)?;
+            names.iter().position(|name| *name == rest).and_then(|place| i64::try_from(place).ok())
+        };
+        match self {
+            Self::Resource | Self::Scope => None,
+            Self::Span | Self::SpanEvent => of("SPAN_KIND_", &SPAN_KINDS).or_else(|| of("STATUS_CODE_", &STATUS_CODES)),
+            Self::Metric | Self::DataPoint => of("AGGREGATION_TEMPORALITY_", &TEMPORALITIES)
+                .or_else(|| of("METRIC_DATA_TYPE_", &TYPES))
+                .or_else(|| of("FLAG_", &FLAGS).filter(|_| self == Self::DataPoint)),
+            Self::Log => severity(word.strip_prefix("SEVERITY_NUMBER_")?),
+        }
+    }
+
+    fn priority(self) -> usize {
+        PRIORITY.iter().position(|level| *level == self).unwrap_or(PRIORITY.len())
+    }
+}
+
+/// `UNSPECIFIED`, `INFO`, `INFO2`, ...
+fn severity(name: &str) -> Option<i64> {
+    if name == "UNSPECIFIED" {
+        return Some(0);
+    }
+    let (word, step) = match name.as_bytes().last()? {
+        digit @ b'2'..=b'4' => (&name[..name.len() - 1], i64::from(digit - b'0')),
+        _ => (name, 1),
+    };
+    let place = SEVERITIES.iter().position(|severity| *severity == word)?;
+    i64::try_from(place).ok().map(|place| place * 4 + step)
+}
+
+/// What some statements or conditions name, from which their context follows.
+#[derive(Default)]
+pub(super) struct Hints<'a> {
+    /// The first names of paths that have several, with where they stand; of other paths the empty text.
+    contexts: Vec<&'a str>,
+    functions: Vec<&'a str>,
+    words: Vec<&'a str>,
+}
+
+impl<'a> Hints<'a> {
+    /// Takes up one name.
+    pub fn add(&mut self, named: &Named<'a>) {
+        match named {
+            Named::Path(Path { names, .. }) => {
+                let keyed = names.first().is_some_and(|(_, keys)| !keys.is_empty());
+                let first = names.first().filter(|_| names.len() > 1 && !keyed);
+                self.contexts.push(first.map_or("", |(name, _)| name));
+            }
+            Named::Function(call) => self.functions.push(&call.name),
+            Named::Word(word) => self.words.push(word),
+        }
+    }
+
+    /// The context of all of them: the innermost one that a path names; or one further in, if that one lacks a function
+    /// or enumeration. `has` tells whether a context has a function.
+    pub fn infer(&self, signal: Signal, has: impl Fn(Level, &str) -> bool) -> Result<Level, Fault> {
+        let candidates = Level::of(signal);
+        let known = candidates.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
+        let named = |name: &str| PRIORITY.into_iter().find(|level| level.name() == name);
+        // What is no known context comes last.
+        let rank = |name: &&&str| match **name {
+            "instrumentation_scope" => PRIORITY.len() - 1,
+            name => named(name).map_or(PRIORITY.len(), Level::priority),
+        };
+        let Some(first) = self.contexts.iter().min_by_key(rank).copied().filter(|name| !name.is_empty()) else {
+            let what = format!("no path names a context; begin paths with one of: {known}");
+            return Err(Fault::new(0, what));
+        };
+        let Some(level) = named(first).filter(|level| candidates.contains(level)) else {
+            let what = format!("`{first}` is no context of {}; begin paths with one of: {known}", signal.name());
+            return Err(Fault::new(0, what));
+        };
+        let lacks = |level: Level| {
+            let function = self.functions.iter().find(|name| !has(level, name));
+            function.or_else(|| self.words.iter().find(|word| level.enumeration(word).is_none()))
+        };
+        let Some(lacking) = lacks(level) else { return Ok(level) };
+        let further = PRIORITY.into_iter().filter(|other| candidates.contains(other) && *other != level);
+        let mut further = further.filter(|other| other.sees().contains(&level));
+        further.find(|other| lacks(*other).is_none()).ok_or_else(|| {
+            Fault::new(0, format!("the context `{}`, which the paths mean, has no `{lacking}`", level.name()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::ottl::parser;
+
+    fn inferred(signal: Signal, text: &str) -> Result<Level, String> {
+        let parsed = parser::statement(text).expect(text);
+        let mut hints = Hints::default();
+        parsed.each_name(&mut |named| hints.add(&named));
+        hints.infer(signal, |level, name| name != "IsRootSpan" || level == Level::Span).map_err(|fault| fault.what)
+    }
+
+    #[test]
+    fn the_innermost_context_that_is_named() {
+        let of = |text: &str| inferred(Signal::Traces, text);
+        assert_eq!(of("set(span.name, resource.attributes[\"a\"])"), Ok(Level::Span));
+        assert_eq!(of("set(scope.name, \"x\") where spanevent.name == \"y\""), Ok(Level::SpanEvent));
+        assert_eq!(of("set(resource.attributes[span.name], 1)"), Ok(Level::Span));
+        assert_eq!(of("set(resource.schema_url, \"\")"), Ok(Level::Resource));
+        // A function or an enumeration may need a context further in.
+        assert_eq!(of("set(resource.attributes[\"a\"], IsRootSpan())"), Ok(Level::Span));
+        assert_eq!(of("set(resource.attributes[\"a\"], SPAN_KIND_SERVER)"), Ok(Level::SpanEvent));
+        assert!(of("set(name, 1)").expect_err("none").contains("begin paths with"));
+        assert!(of("set(metric.name, 1)").expect_err("metric").contains("`metric` is no context of traces"));
+        assert!(of("set(spanevent.name, IsRootSpan())").expect_err("lacks").contains("IsRootSpan"));
+        assert_eq!(inferred(Signal::Metrics, "set(metric.name, datapoint.attributes[\"a\"])"), Ok(Level::DataPoint));
+    }
+
+    #[test]
+    fn enumerations() {
+        assert_eq!(Level::Span.enumeration("SPAN_KIND_CONSUMER"), Some(5));
+        assert_eq!(Level::SpanEvent.enumeration("STATUS_CODE_ERROR"), Some(2));
+        assert_eq!(Level::Log.enumeration("SEVERITY_NUMBER_INFO"), Some(9));
+        assert_eq!(Level::Log.enumeration("SEVERITY_NUMBER_FATAL4"), Some(24));
+        assert_eq!(Level::Metric.enumeration("METRIC_DATA_TYPE_SUMMARY"), Some(5));
+        assert_eq!(Level::Metric.enumeration("FLAG_NONE"), None);
+        assert_eq!(Level::DataPoint.enumeration("FLAG_NO_RECORDED_VALUE"), Some(1));
+        assert_eq!(Level::Resource.enumeration("STATUS_CODE_OK"), None);
+    }
+}

@@ -1,0 +1,325 @@
+//! Editors of maps. Each takes the map from its place, and puts it back if it has changed.
+
+use std::collections::HashMap;
+
+use super::super::arguments::{Arguments, Kind, map};
+use super::super::keys::entry;
+use super::super::scene::Scene;
+use super::super::value::Value;
+use super::editors::Replacement;
+use super::texts::begins_character;
+use super::{Function, editor, optional, required};
+use crate::otlp::{AnyValue, KeyValue, Text};
+
+type Map = Vec<KeyValue>;
+
+/// Reads the map at the first argument, changes it, and writes it if `change` says that something changed.
+fn edit_map(
+    arguments: Arguments<'_>,
+    scene: &mut Scene,
+    change: impl FnOnce(&mut Map, &Scene) -> Result<bool, String>,
+) -> Result<(), String> {
+    let target = arguments.place(0)?;
+    let mut entries = map(scene.read(target)?)?;
+    if change(&mut entries, scene)? { scene.write(target, Value::Map(entries)) } else { Ok(()) }
+}
+
+/// Keeps the entries of which `keep` says so; whether some went.
+fn retain(entries: &mut Map, mut keep: impl FnMut(&Text) -> bool) -> bool {
+    let before = entries.len();
+    entries.retain(|entry| keep(&entry.key));
+    entries.len() != before
+}
+
+pub(super) const DELETE_KEY: Function =
+    editor("delete_key", &[required("target", Kind::MapTarget), required("key", Kind::Text)], |arguments, scene| {
+        edit_map(arguments, scene, |entries, scene| {
+            let key = arguments.text(1, scene)?;
+            let place = entries.iter().position(|entry| entry.key == key);
+            // The last one comes to stand in its place, as in the reference.
+            Ok(place.map(|place| entries.swap_remove(place)).is_some())
+        })
+    });
+
+pub(super) const DELETE_MATCHING_KEYS: Function = editor(
+    "delete_matching_keys",
+    &[required("target", Kind::MapTarget), required("pattern", Kind::Pattern)],
+    |arguments, scene| {
+        let pattern = arguments.pattern(1, scene)?;
+        edit_map(arguments, scene, |entries, _| Ok(retain(entries, |key| !pattern.is_match(&key.to_str()))))
+    },
+);
+
+pub(super) const KEEP_KEYS: Function =
+    editor("keep_keys", &[required("target", Kind::MapTarget), required("keys", Kind::Texts)], |arguments, scene| {
+        edit_map(arguments, scene, |entries, scene| {
+            let keys = arguments.expressions(1)?.iter().map(|key| match key.evaluate(scene)? {
+                Value::Text(key) => Ok(key),
+                other => Err(format!("expected text, found {}", other.kind())),
+            });
+            let keys: Vec<Text> = keys.collect::<Result<_, String>>()?;
+            Ok(retain(entries, |key| keys.contains(key)))
+        })
+    });
+
+pub(super) const KEEP_MATCHING_KEYS: Function = editor(
+    "keep_matching_keys",
+    &[required("target", Kind::MapTarget), required("pattern", Kind::Pattern)],
+    |arguments, scene| {
+        let pattern = arguments.pattern(1, scene)?;
+        edit_map(arguments, scene, |entries, _| Ok(retain(entries, |key| pattern.is_match(&key.to_str()))))
+    },
+);
+
+pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
+    "replace_all_patterns",
+    &[
+        required("target", Kind::MapTarget),
+        required("mode", Kind::LiteralText),
+        required("regex_pattern", Kind::Pattern),
+        required("replacement", Kind::Text),
+        optional("function", Kind::Function),
+        optional("replacement_format", Kind::Text),
+    ],
+    |arguments, scene| {
+        edit_map(arguments, scene, |entries, scene| {
+            let replacement = Replacement::of(arguments, 3, scene)?;
+            let pattern = arguments.pattern(2, scene)?;
+            let mut changed = false;
+            if arguments.literal_text(1).is_some_and(|mode| *mode == "value") {
+                for entry in entries {
+                    // What the function fails for stays as it is.
+                    if let AnyValue::String(old) = &entry.value
+                        && let Ok(Some(new)) = replacement.replace(&pattern, old, scene)
+                    {
+                        entry.value = AnyValue::String(new);
+                        changed = true;
+                    }
+                }
+                return Ok(changed);
+            }
+            let mut updated = Map::with_capacity(entries.len());
+            for old in std::mem::take(entries) {
+                let key = match replacement.replace(&pattern, &old.key, scene) {
+                    Ok(Some(key)) => key,
+                    Ok(None) => {
+                        *entry(&mut updated, &old.key) = old.value;
+                        continue;
+                    }
+                    // An entry that the function fails for goes, as in the reference.
+                    Err(_) => {
+                        changed = true;
+                        continue;
+                    }
+                };
+                changed = true;
+                *entry(&mut updated, &key) = old.value;
+            }
+            *entries = updated;
+            Ok(changed)
+        })
+    },
+)
+.checked(|arguments| match arguments.literal_text(1).map(Text::as_bytes) {
+    Some(b"key" | b"value") => Ok(()),
+    _ => Err("the mode must be `key` or `value`".to_owned()),
+});
+
+pub(super) const REPLACE_ALL_MATCHES: Function = editor(
+    "replace_all_matches",
+    &[
+        required("target", Kind::MapTarget),
+        required("pattern", Kind::Glob),
+        required("replacement", Kind::Text),
+        optional("function", Kind::Function),
+        optional("replacement_format", Kind::Text),
+    ],
+    |arguments, scene| {
+        let pattern = arguments.glob(1, scene)?;
+        edit_map(arguments, scene, |entries, scene| {
+            let replacement = Replacement::of(arguments, 2, scene)?.whole(scene)?;
+            let mut changed = false;
+            for entry in entries {
+                if matches!(&entry.value, AnyValue::String(old) if pattern.is_match(&old.to_str())) {
+                    entry.value = AnyValue::String(replacement.clone());
+                    changed = true;
+                }
+            }
+            Ok(changed)
+        })
+    },
+);
+
+pub(super) const TRUNCATE_ALL: Function = editor(
+    "truncate_all",
+    &[
+        required("target", Kind::MapTarget),
+        required("limit", Kind::LiteralInteger),
+        optional("utf8_safe", Kind::LiteralBoolean),
+        optional("truncation_marker", Kind::LiteralText),
+    ],
+    |arguments, scene| {
+        let limit = limit_of(arguments);
+        let marker = arguments.literal_text(3).map_or(&[][..], Text::as_bytes);
+        let whole_characters = arguments.literal_boolean(2).unwrap_or(true);
+        edit_map(arguments, scene, |entries, _| {
+            let mut changed = false;
+            for entry in entries {
+                let AnyValue::String(text) = &entry.value else { continue };
+                let bytes = text.as_bytes();
+                if bytes.len() > limit {
+                    let mut end = limit - marker.len().min(limit);
+                    while whole_characters && end > 0 && !begins_character(bytes, end) {
+                        end -= 1;
+                    }
+                    entry.value = AnyValue::String(bytes::Bytes::from([&bytes[..end], marker].concat()).into());
+                    changed = true;
+                }
+            }
+            Ok(changed)
+        })
+    },
+)
+.checked(|arguments| {
+    let marker = arguments.literal_text(3).map_or(0, |marker| marker.as_bytes().len());
+    if marker > limit_of(arguments) { Err("the marker is longer than the limit".to_owned()) } else { Ok(()) }
+});
+
+pub(super) const LIMIT: Function = editor(
+    "limit",
+    &[
+        required("target", Kind::MapTarget),
+        required("limit", Kind::LiteralInteger),
+        required("priority_keys", Kind::LiteralTexts),
+    ],
+    |arguments, scene| {
+        let limit = limit_of(arguments);
+        let first = arguments.literal_texts(2)?;
+        edit_map(arguments, scene, |entries, _| {
+            if entries.len() <= limit {
+                return Ok(false);
+            }
+            let mut count = first.iter().filter(|key| entries.iter().any(|entry| entry.key == **key)).count();
+            Ok(retain(entries, |key| {
+                let takes = first.contains(key) || count < limit;
+                count += usize::from(takes && !first.contains(key));
+                takes
+            }))
+        })
+    },
+)
+.checked(|arguments| {
+    let keys = arguments.literal_texts(2).map_or(0, <[Text]>::len);
+    if keys > limit_of(arguments) { Err("there are more priority keys than the limit".to_owned()) } else { Ok(()) }
+});
+
+fn limit_of(arguments: Arguments<'_>) -> usize {
+    arguments.literal_integer(1).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+}
+
+pub(super) const MERGE_MAPS: Function = editor(
+    "merge_maps",
+    &[required("target", Kind::MapTarget), required("source", Kind::Map), required("strategy", Kind::LiteralText)],
+    |arguments, scene| {
+        let strategy = arguments.literal_text(2).map(Text::as_bytes);
+        edit_map(arguments, scene, |entries, scene| {
+            for KeyValue { key, value } in arguments.map(1, scene)? {
+                let there = entries.iter().any(|entry| entry.key == key);
+                match strategy {
+                    Some(b"insert") if there => {}
+                    Some(b"update") if !there => {}
+                    _ => *entry(entries, &key) = value,
+                }
+            }
+            Ok(true)
+        })
+    },
+)
+.checked(|arguments| match arguments.literal_text(2).map(Text::as_bytes) {
+    Some(b"insert" | b"update" | b"upsert") => Ok(()),
+    _ => Err("the strategy must be `insert`, `update` or `upsert`".to_owned()),
+});
+
+pub(super) const FLATTEN: Function = editor(
+    "flatten",
+    &[
+        required("target", Kind::MapTarget),
+        optional("prefix", Kind::LiteralText),
+        optional("depth", Kind::LiteralInteger),
+        optional("resolve_conflicts", Kind::LiteralBoolean),
+    ],
+    |arguments, scene| {
+        let mut flattener = Flattener {
+            flat: Map::new(),
+            conflicts: arguments.literal_boolean(3).unwrap_or(false).then(HashMap::new),
+            deepest: arguments.literal_integer(2).unwrap_or(i64::MAX),
+        };
+        let prefix = arguments.literal_text(1).map(|prefix| prefix.to_str().into_owned()).unwrap_or_default();
+        edit_map(arguments, scene, |entries, _| {
+            flattener.map(std::mem::take(entries), &prefix, 0);
+            *entries = flattener.flat;
+            Ok(true)
+        })
+    },
+)
+.checked(|arguments| match arguments.literal_integer(2) {
+    Some(..1) => Err("the depth must be at least 1".to_owned()),
+    _ => Ok(()),
+});
+
+struct Flattener {
+    flat: Map,
+    /// How often a key came again; None if the last one of equal keys counts.
+    conflicts: Option<HashMap<String, usize>>,
+    deepest: i64,
+}
+
+impl Flattener {
+    fn map(&mut self, entries: Map, prefix: &str, depth: i64) {
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}.") };
+        for entry in entries {
+            self.value(&format!("{prefix}{}", entry.key), entry.value, depth);
+        }
+    }
+
+    fn value(&mut self, key: &str, value: AnyValue, depth: i64) {
+        match value {
+            AnyValue::Map(entries) if depth < self.deepest => self.map(entries, key, depth + 1),
+            AnyValue::Array(values) if depth < self.deepest => {
+                let deeper = depth + 1 < self.deepest;
+                for (place, element) in values.into_iter().enumerate() {
+                    let inner = format!("{key}.{place}");
+                    match element {
+                        AnyValue::Map(entries) if deeper => self.map(entries, &inner, depth + 2),
+                        AnyValue::Array(values) if deeper => {
+                            // The reference puts no point before the place in the inner list.
+                            for (place, element) in values.into_iter().enumerate() {
+                                self.value(&format!("{inner}{place}"), element, depth + 3);
+                            }
+                        }
+                        element if self.conflicts.is_some() => self.put(key, element),
+                        element => self.put(&inner, element),
+                    }
+                }
+            }
+            value => self.put(key, value),
+        }
+    }
+
+    fn put(&mut self, key: &str, value: AnyValue) {
+        let text = Text::from(key);
+        let Some(conflicts) = &mut self.conflicts else {
+            *entry(&mut self.flat, &text) = value;
+            return;
+        };
+        let text = if self.flat.iter().any(|entry| entry.key == text) {
+            let times = conflicts.entry(key.to_owned()).or_insert(0);
+            *times += 1;
+            format!("{key}.{}", *times - 1).into()
+        } else {
+            conflicts.insert(key.to_owned(), 0);
+            text
+        };
+        *entry(&mut self.flat, &text) = value;
+    }
+}

@@ -1,0 +1,219 @@
+//! The `memory_limiter` processor: refuses payloads while the process has too much memory.
+//!
+//! The reference counts what Go has allocated; here it is the resident memory that is the process's own. It is looked
+//! at when a payload comes and the last look is older than the interval, so an idle collector does nothing. The keys
+//! for Go's garbage collector are checked and have no meaning here.
+
+use std::fs;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals};
+use crate::collector::section::Section;
+use crate::diag::Problem;
+use crate::otlp::{Payload, Signal};
+
+/// The kind.
+pub const FACTORY: Factory<dyn Processor> =
+    Factory { names: &["memory_limiter"], signals: Signals::Each(EVERY_SIGNAL), configure: read };
+
+const MIB: u64 = 1024 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settings {
+    interval: Duration,
+    /// From this many bytes on payloads are refused.
+    most: u64,
+}
+
+fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
+    let interval = section.duration("check_interval").unwrap_or_default();
+    if interval.is_zero() {
+        section
+            .problem("check_interval", Problem::new("`check_interval` must be greater than zero").hint("write `1s`"));
+    }
+    check_collections(section);
+    let number = |section: &mut Section<'_>, key| section.integer(key, 0).and_then(|value| u64::try_from(value).ok());
+    let limit = number(section, "limit_mib").unwrap_or(0);
+    let spike = number(section, "spike_limit_mib").unwrap_or(0);
+    let percentage = number(section, "limit_percentage").unwrap_or(0);
+    let spike_percentage = number(section, "spike_limit_percentage").unwrap_or(0);
+    let problem = |key, text: &str| section.problem(key, Problem::new(text));
+    if limit == 0 && percentage == 0 {
+        problem("limit_mib", "`limit_mib` or `limit_percentage` must be greater than zero");
+        return None;
+    }
+    for (key, value) in [("limit_percentage", percentage), ("spike_limit_percentage", spike_percentage)] {
+        if value > 100 {
+            problem(key, "a percentage is at most 100");
+            return None;
+        }
+    }
+    if limit > 0 && limit <= spike {
+        problem("spike_limit_mib", "`spike_limit_mib` must be less than `limit_mib`");
+        return None;
+    }
+    if percentage > 0 && percentage <= spike_percentage {
+        problem("spike_limit_percentage", "`spike_limit_percentage` must be less than `limit_percentage`");
+        return None;
+    }
+    let (limit, spike) = if limit > 0 {
+        (limit.saturating_mul(MIB), spike.saturating_mul(MIB))
+    } else {
+        let Some(total) = total_memory() else {
+            problem("limit_percentage", "the memory of this machine is not known; use `limit_mib`");
+            return None;
+        };
+        (total / 100 * percentage, total / 100 * spike_percentage)
+    };
+    let spike = if spike == 0 { limit / 5 } else { spike };
+    (!interval.is_zero()).then(|| Box::new(Settings { interval, most: limit - spike }) as Box<dyn Processor>)
+}
+
+/// The keys for the garbage collector: they must agree with each other.
+fn check_collections(section: &mut Section<'_>) {
+    let soft = section.duration("min_gc_interval_when_soft_limited").unwrap_or(Duration::from_secs(10));
+    let hard = section.duration("min_gc_interval_when_hard_limited").unwrap_or_default();
+    let most_soft = section.duration("max_gc_interval_when_soft_limited").unwrap_or(Duration::from_secs(30));
+    let most_hard = section.duration("max_gc_interval_when_hard_limited").unwrap_or(Duration::from_secs(30));
+    let on = |most: Duration| !most.is_zero();
+    for (wrong, key, text) in [
+        (
+            soft < hard,
+            "min_gc_interval_when_soft_limited",
+            "it must not be less than `min_gc_interval_when_hard_limited`",
+        ),
+        (
+            on(most_soft) && most_soft < soft,
+            "max_gc_interval_when_soft_limited",
+            "it must not be less than its minimum",
+        ),
+        (
+            on(most_hard) && most_hard < hard,
+            "max_gc_interval_when_hard_limited",
+            "it must not be less than its minimum",
+        ),
+        (
+            on(most_soft) && on(most_hard) && most_soft < most_hard,
+            "max_gc_interval_when_soft_limited",
+            "it must not be less than `max_gc_interval_when_hard_limited`",
+        ),
+    ] {
+        if wrong {
+            section.problem(key, Problem::new(text));
+        }
+    }
+}
+
+/// What this process may have: the limit of its control group, or the machine's memory.
+fn total_memory() -> Option<u64> {
+    let mut system = sysinfo::System::new().ok()?;
+    system.refresh_memory();
+    let group = system.cgroup_limits().map(|limits| limits.total_memory).filter(|total| *total > 0);
+    group.or(Some(system.total_memory())).filter(|total| *total > 0)
+}
+
+/// Resident memory of this process that it shares with no file, in bytes.
+fn own_memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok().map(|kilobytes: u64| kilobytes * 1024)
+}
+
+impl Processor for Settings {
+    fn build(&self, context: Context, _signal: Signal, next: Next) -> Result<Built, Problem> {
+        Ok(Built::stateless(Limiter { settings: *self, context, next, looked: Mutex::default() }))
+    }
+}
+
+/// When the memory was last looked at, and whether it was too much.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    at: Option<Instant>,
+    refuses: bool,
+}
+
+struct Limiter {
+    settings: Settings,
+    context: Context,
+    next: Next,
+    looked: Mutex<Look>,
+}
+
+impl Limiter {
+    fn refuses(&self) -> bool {
+        let mut look = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if look.at.is_some_and(|at| at.elapsed() < self.settings.interval) {
+            return look.refuses;
+        }
+        // Without a number nothing is refused.
+        let memory = own_memory().unwrap_or(0);
+        let refuses = memory >= self.settings.most;
+        if refuses != look.refuses {
+            let (memory, most) = (memory / MIB, self.settings.most / MIB);
+            self.context.log.warn(&if refuses {
+                format!("memory usage of {memory} MiB is above the limit of {most} MiB: data is refused")
+            } else {
+                format!("memory usage of {memory} MiB is back within the limit of {most} MiB")
+            });
+        }
+        *look = Look { at: Some(Instant::now()), refuses };
+        refuses
+    }
+}
+
+impl Consumer for Limiter {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        if self.refuses() {
+            let refusal = Refusal::retryable("memory", "data refused due to high memory usage");
+            return Box::pin(std::future::ready(Err(refusal)));
+        }
+        Box::pin(self.next.consume(payload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::testing::{Keeper, context, problems_of, read_section, spans};
+
+    #[tokio::test]
+    async fn too_much_memory_refuses_and_little_passes() {
+        for (most, taken) in [(1, 0), (u64::MAX, 1)] {
+            let settings = Settings { interval: Duration::from_secs(1), most };
+            let keeper = Keeper::default();
+            let built = settings.build(context("m"), Signal::Traces, Next::to(keeper.clone())).expect("builds");
+            let result = built.consumer.consume(spans(2)).await;
+            assert_eq!(keeper.counts().len(), taken);
+            assert_eq!(result.is_err_and(|refusal| refusal.http_status() == 503), taken == 0);
+        }
+    }
+
+    #[test]
+    fn memory_is_known_here() {
+        assert!(own_memory().is_some_and(|memory| memory > 0));
+        assert!(total_memory().is_some_and(|total| total > own_memory().unwrap_or(0)));
+    }
+
+    #[test]
+    fn wrong_limits_are_found() {
+        let good = "{check_interval: 1s, limit_percentage: 50, max_gc_interval_when_soft_limited: 0s}";
+        read_section(good, |section| assert!(read(section).is_some()));
+        for (yaml, word) in [
+            ("{}", "`check_interval`"),
+            ("{check_interval: 1s}", "greater than zero"),
+            ("{check_interval: 1s, limit_mib: 10, spike_limit_mib: 10}", "less than `limit_mib`"),
+            ("{check_interval: 1s, limit_percentage: 101}", "at most 100"),
+            ("{check_interval: 1s, limit_percentage: 10, spike_limit_percentage: 20}", "less than `limit_percentage`"),
+            ("{check_interval: 1s, limit_mib: 10, min_gc_interval_when_hard_limited: 20s}", "must not be less"),
+            ("{check_interval: 1s, limit_mib: 10, max_gc_interval_when_hard_limited: 40s}", "must not be less"),
+            ("{check_interval: 1s, limit_mib: 10, ballast: 1}", "ballast"),
+        ] {
+            let text = problems_of(yaml, |section| drop(read(section)));
+            assert!(text.contains(word), "{yaml}: {text}");
+        }
+    }
+}
