@@ -13,6 +13,15 @@ pub const COLLECTOR: &str = "otel_collector";
 /// The name of the driver among the units.
 pub const DRIVER: &str = "driver";
 
+/// The variable that marks every process of a job, daemons that left their parents included.
+pub const PROCESS_MARK: &str = "GYMRUN_PROCESS";
+
+/// The value of [`PROCESS_MARK`]: `<job id>:<process>`.
+#[must_use]
+pub fn process_mark(job_id: &str, process: &str) -> String {
+    format!("{job_id}:{process}")
+}
+
 /// What a unit is to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ use super::host::host;
 use super::spec::{FieldSource, Gpus, TelemetrySpec};
 use crate::diag::{Location, Problems};
 use crate::inputs::World;
-use crate::plan::{PortChoice, Reference, Text, Value, Variable, VariableValue};
+use crate::plan::{PROCESS_MARK, PortChoice, Reference, Text, Value, Variable, VariableValue, process_mark};
 
 /// What never goes through a proxy.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -37,6 +37,7 @@ pub fn identity(of: &Identity<'_>) -> IndexMap<String, VariableValue> {
         set(Text::reference(Reference::Port { process: of.name.to_owned(), key: key.map(str::to_owned) }))
     };
     let mut env = IndexMap::from([
+        (PROCESS_MARK.to_owned(), set(process_mark(of.job_id, of.name).into())),
         ("GYMRUN_NAME".to_owned(), set(of.name.into())),
         ("GYMRUN_JOB_ID".to_owned(), set(of.job_id.into())),
         ("GYMRUN_JOB_DIR".to_owned(), set(Text::reference(Reference::JobDir))),

@@ -11,4 +11,4 @@ mod tree;
 pub use identity::{Identity, Proc, Stat};
 pub use listener::Holder;
 pub use memory::{Host, Reading, TreeMemory};
-pub use tree::{Members, PROCESS_MARK, process_mark};
+pub use tree::Members;

@@ -9,21 +9,12 @@ use std::io;
 
 use super::identity::{Identity, Proc, Stat};
 
-/// The variable that marks every process of a job.
-pub const PROCESS_MARK: &str = "GYMRUN_PROCESS";
-
-/// The value of the mark: `<job id>:<process name>`.
-#[must_use]
-pub fn process_mark(job_id: &str, process: &str) -> String {
-    format!("{job_id}:{process}")
-}
-
 /// How the processes of one unit are found.
 #[derive(Clone, Debug)]
 pub struct Members {
     /// The process that was spawned; it may be gone by now.
     pub root: Identity,
-    /// The value of its mark.
+    /// The entry of the environment (`NAME=value`) that marks everything it starts.
     pub mark: String,
 }
 
@@ -69,16 +60,6 @@ impl Proc {
         found
     }
 
-    /// The mark in a process's environment as it was at its last exec, if it can be read.
-    #[must_use]
-    pub fn mark(&self, pid: i32) -> Option<String> {
-        let environment = fs::read(self.file(pid, "environ")).ok()?;
-        environment.split(|b| *b == 0).find_map(|entry| {
-            let value = entry.strip_prefix(PROCESS_MARK.as_bytes())?.strip_prefix(b"=")?;
-            Some(String::from_utf8_lossy(value).into_owned())
-        })
-    }
-
     /// The processes of each unit that live (zombies are left out), in the order of `units`. `adopters` are the children
     /// of gymrun that nobody spawned directly: orphans that became its own.
     #[must_use]
@@ -90,9 +71,11 @@ impl Proc {
                 _ => Vec::new(),
             })
             .collect();
-        let by_mark: HashMap<&str, usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_str(), i)).collect();
+        let by_mark: HashMap<&[u8], usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_bytes(), i)).collect();
         for pid in adopted {
-            let marked = self.mark(*pid).and_then(|mark| by_mark.get(mark.as_str()).copied());
+            // As it was at the last exec, if it can be read.
+            let environment = fs::read(self.file(*pid, "environ")).unwrap_or_default();
+            let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
             let owner = marked.or_else(|| {
                 let stat = self.stat(*pid)?;
                 units.iter().position(|u| u.root.pid == stat.group || u.root.pid == stat.session)
@@ -115,7 +98,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use super::{Identity, Members, Proc, process_mark};
+    use super::{Identity, Members, Proc};
 
     fn process(root: &Path, pid: i32, group: i32, state: char, mark: &str, threads: &[(i32, &str)]) {
         let own = root.join(pid.to_string());
@@ -143,8 +126,8 @@ mod tests {
         process(dir, 31, 31, 'S', "stranger", &[(31, "")]);
         let proc = Proc::at(dir);
         let units = [
-            Members { root: Identity { pid: 10, started: 7 }, mark: process_mark("j", "a") },
-            Members { root: Identity { pid: 40, started: 7 }, mark: process_mark("j", "b") },
+            Members { root: Identity { pid: 10, started: 7 }, mark: "GYMRUN_PROCESS=j:a".into() },
+            Members { root: Identity { pid: 40, started: 7 }, mark: "GYMRUN_PROCESS=j:b".into() },
         ];
         let mut found: Vec<Vec<i32>> = proc
             .members(&units, &[20, 30, 31])

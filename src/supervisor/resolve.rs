@@ -11,10 +11,9 @@ use super::ports::{Ports, port_name};
 use crate::diag::Problem;
 use crate::health::{self, Schedule, Target, TargetKind};
 use crate::plan::{
-    Encoding, Plan, ProbeKind, Readiness, Reference, Segment, Text, Tree, Unit, Value, VariableValue,
-    escape_for_collector,
+    Encoding, PROCESS_MARK, Plan, ProbeKind, Readiness, Reference, Segment, Text, Tree, Unit, Value, VariableValue,
+    escape_for_collector, process_mark,
 };
-use crate::procfs::{PROCESS_MARK, process_mark};
 use crate::yaml;
 
 /// Variables of gymrun itself: no child gets them. A gymrun that runs inside a job sets its own again.
@@ -44,7 +43,7 @@ pub struct Resolved {
     pub cwd: PathBuf,
     /// gymrun's own PATH: where bare program names are looked up.
     pub search: Option<OsString>,
-    /// Its mark.
+    /// The entry of its environment that marks it.
     pub mark: String,
     /// How one finds out that it is ready, if it is asked.
     pub probe: Option<ResolvedProbe>,
@@ -188,6 +187,7 @@ impl Resolver {
                 }
             }
         }
+        // It cannot be taken away: what is left behind is found by it.
         all.insert(PROCESS_MARK.into(), process_mark(&plan.job_id, &unit.name).into());
         Ok(all)
     }
@@ -209,8 +209,14 @@ impl Resolver {
         let environment = self.environment_of(plan, unit)?;
         let cwd = Path::new(&unit.cwd).to_owned();
         let search = self.environment.get(OsStr::new("PATH")).cloned();
-        let mut resolved =
-            Resolved { argv, environment, cwd, search, mark: process_mark(&plan.job_id, &unit.name), probe: None };
+        let mut resolved = Resolved {
+            argv,
+            environment,
+            cwd,
+            search,
+            mark: format!("{PROCESS_MARK}={}", process_mark(&plan.job_id, &unit.name)),
+            probe: None,
+        };
         if let Readiness::Probe(probe) = &unit.readiness {
             let host = || probe.host.as_ref().map_or(Ok("127.0.0.1".to_owned()), |host| self.text(host));
             let port = || {
