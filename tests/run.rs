@@ -226,3 +226,33 @@ fn plan_prints_and_starts_nothing() {
     assert_eq!(job.command("check", &[]).code, Some(0));
     assert!(!job.output().exists(), "nothing was made");
 }
+
+#[test]
+fn what_is_named_like_a_secret_is_printed_in_no_format() {
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\ndriver:\n  command: [\"true\"]\n  env: {MY_API_KEY: sk-literal-123, HF_TOKEN: \"${secret:HF}\", \
+         DB_PASSWORD: \"${runtime:DB:-hunter2}\"}\n",
+    )
+    .with_variable("HF", "sk-from-the-shell");
+    let prints: &[&[&str]] = &[
+        &[],
+        &["--format", "json"],
+        &["--format", "yaml"],
+        &["--show", "environment"],
+        &["--show", "environment", "--format", "json"],
+    ];
+    for arguments in prints {
+        let ended = job.command("plan", arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        for secret in ["sk-", "hunter2"] {
+            assert!(!ended.stdout.contains(secret), "{arguments:?} shows {secret}:\n{}", ended.stdout);
+        }
+        assert!(ended.stdout.contains("<MY_API_KEY>"), "{}", ended.stdout);
+    }
+    assert_eq!(job.run(&[]).code, Some(0));
+    for file in ["plan.json", "events.jsonl", "result.json"] {
+        let text = fs::read_to_string(job.dir("t").join(file)).expect("a file of the job directory");
+        assert!(!text.contains("sk-") && !text.contains("hunter2"), "{file}: {text}");
+    }
+}

@@ -42,6 +42,15 @@ local function exporter(job, env)
   env.OTEL_EXPORTER_OTLP_ENDPOINT = job.otel.protocol == "grpc" and grpc or http
   env.OTEL_EXPORTER_OTLP_PROTOCOL = job.otel.protocol
   env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = grpc
+  -- An inherited variable of one signal would win over those for all: data would go elsewhere, or nowhere.
+  for _, signal in ipairs { "TRACES", "METRICS", "LOGS" } do
+    for _, what in ipairs { "ENDPOINT", "PROTOCOL" } do
+      local name = ("OTEL_EXPORTER_OTLP_%s_%s"):format(signal, what)
+      if env[name] == nil and os.getenv(name) then
+        env[name] = false
+      end
+    end
+  end
 end
 
 function M.environment(job, process)

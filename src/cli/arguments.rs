@@ -57,7 +57,7 @@ pub(super) struct JobArguments {
     /// The job id, instead of a new one.
     #[arg(long, value_name = "ID")]
     pub(super) job_id: Option<String>,
-    /// Say more: what `gym.log` says, and the plan's warnings at length.
+    /// Say more: what `gym.log` and `print` of Lua files say.
     #[arg(long, short)]
     pub(super) verbose: bool,
 }

@@ -95,6 +95,8 @@ impl Reading {
                 Message::End => break,
             }
         }
+        // Without a collector to stop, or after it died, nobody has asked for this yet.
+        self.exporter.finish();
         self.summary
     }
 

@@ -72,7 +72,7 @@ impl<'a> Library<'a> {
         for entry in self.folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten() {
             let path = entry.path();
             let ending = path.extension().and_then(|e| e.to_str());
-            if let (Some(stem), Some("lua" | "yaml")) = (path.file_stem().and_then(|s| s.to_str()), ending) {
+            if let (Some(stem), Some("lua" | "yaml" | "yml")) = (path.file_stem().and_then(|s| s.to_str()), ending) {
                 names.insert(stem.to_owned());
             }
         }
@@ -129,7 +129,8 @@ impl<'a> Library<'a> {
     }
 }
 
-const LANGUAGES: [(&str, Language); 2] = [("lua", Language::Lua), ("yaml", Language::Yaml)];
+/// The endings of fragments.
+const LANGUAGES: [(&str, Language); 3] = [("lua", Language::Lua), ("yaml", Language::Yaml), ("yml", Language::Yaml)];
 
 struct Walk<'a, 'b> {
     library: &'a Library<'a>,

@@ -1,4 +1,4 @@
-//! Layers on top of each other (api section 2).
+//! Layers on top of each other (docs/api.md section 2).
 
 use super::node::{Node, NodeValue};
 

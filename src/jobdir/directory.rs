@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::diag::Problem;
@@ -86,16 +87,17 @@ fn lock(path: &Path, plan: &Plan) -> Result<Flock<File>, Problem> {
             let _ = writeln!(lock, "{}", std::process::id());
             Ok(lock)
         }
-        Err((_, errno)) => {
+        Err((_, errno)) if errno != Errno::EWOULDBLOCK => {
+            Err(Problem::new(format!("the job directory `{}` cannot be locked: {errno}", path.display()))
+                .at("output_path")
+                .hint("its file system has no locks for files: name a directory on another one with --output-path DIR"))
+        }
+        Err(_) => {
             let holder = fs::read_to_string(path.join(LOCK)).unwrap_or_default();
             let holder = holder.trim();
             let by = if holder.is_empty() { String::new() } else { format!(" (pid {holder})") };
-            Err(Problem::new(format!(
-                "job `{}` is running already{by}: `{}` is locked ({errno})",
-                plan.job_id,
-                path.display()
-            ))
-            .hint("wait for it, or give another --job-id"))
+            Err(Problem::new(format!("job `{}` is running already{by}: `{}` is locked", plan.job_id, path.display()))
+                .hint("wait for it, or give another --job-id"))
         }
     }
 }

@@ -119,7 +119,7 @@ pub struct MemoryPlan {
     pub include: Vec<MemoryScope>,
 }
 
-/// gymrun's own telemetry and what it injects (seed `telemetry:` block).
+/// gymrun's own telemetry and what it injects (NeMo Gym's `telemetry:` block).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TelemetryPlan {
     /// Whether gymrun exports its own trace and metrics.

@@ -18,7 +18,7 @@ pub use job::{
     CollectorPlan, MemoryPlan, MemoryScope, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source, TelemetryPlan,
 };
 pub use process::{
-    COLLECTOR, DRIVER, Kind, LogMode, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind, Readiness, Stdin, StopPolicy,
-    StopSignal, Unit, Variable, VariableValue, is_secret_name, process_mark,
+    COLLECTOR, DRIVER, Kind, LogMode, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind, Readiness, ShownValue, Stdin,
+    StopPolicy, StopSignal, Unit, Variable, VariableValue, is_secret_name, process_mark,
 };
 pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};

@@ -135,14 +135,29 @@ pub fn is_secret_name(name: &str) -> bool {
     ["TOKEN", "KEY", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
 }
 
+/// A variable's value as it may be printed or stored.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ShownValue<'a> {
+    /// `<NAME>` in place of what must not be seen.
+    Masked(&'a str),
+    /// Nothing in it is secret.
+    Plain(&'a VariableValue),
+}
+
+impl Variable {
+    /// What of it may be shown; every print of a variable goes through here.
+    #[must_use]
+    pub fn shown(&self) -> ShownValue<'_> {
+        self.masked.as_deref().map_or(ShownValue::Plain(&self.value), ShownValue::Masked)
+    }
+}
+
 impl Serialize for Variable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct as _;
         let mut out = serializer.serialize_struct("Variable", 2)?;
-        match &self.masked {
-            Some(mask) => out.serialize_field("value", mask)?,
-            None => out.serialize_field("value", &self.value)?,
-        }
+        out.serialize_field("value", &self.shown())?;
         out.serialize_field("source", &self.source)?;
         out.end()
     }

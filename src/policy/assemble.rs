@@ -1,6 +1,6 @@
 //! From a checked job to a draft: the shipped policy and the fragments' hooks fill in what the author left to them.
 //!
-//! In the order of api section 15: the commands, `attributes`, `scrape`, then per process `environment` and `launch`, then
+//! In the order of docs/api.md section 15: the commands, `attributes`, `scrape`, then per process `environment` and `launch`, then
 //! `collector`. One hook runs through all fragments before the next begins.
 
 use indexmap::IndexMap;

@@ -1,4 +1,4 @@
-//! The variables of one process, layer by layer, each with its source (api section 11).
+//! The variables of one process, layer by layer, each with its source (docs/api.md section 11).
 
 use indexmap::IndexMap;
 use mlua::{Lua, Table};

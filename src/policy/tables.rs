@@ -1,4 +1,4 @@
-//! What hooks and the shipped policy are shown of a job: `job` and `process` (api section 16), read-only, and an unknown
+//! What hooks and the shipped policy are shown of a job: `job` and `process` (docs/api.md section 16), read-only, and an unknown
 //! field is an error.
 
 use indexmap::IndexMap;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::plan::{Kind, Plan, Readiness, Unit, Value, VariableValue};
+use crate::plan::{Kind, Plan, Readiness, ShownValue, Unit, Value, VariableValue};
 
 /// Which part of a plan is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,11 +104,14 @@ fn process(text: &mut String, unit: &Unit) {
 
 fn environment(text: &mut String, unit: &Unit) {
     for (name, variable) in &unit.env {
-        let value = match &variable.value {
-            VariableValue::Unset => "(unset)".to_owned(),
-            VariableValue::Set(Value::Text(value)) => value.to_string(),
-            VariableValue::Set(Value::Encoded { value, .. }) => serde_json::to_string(value).unwrap_or_default(),
-            other => serde_json::to_string(other).unwrap_or_default(),
+        let value = match variable.shown() {
+            ShownValue::Masked(mask) => mask.to_owned(),
+            ShownValue::Plain(VariableValue::Unset) => "(unset)".to_owned(),
+            ShownValue::Plain(VariableValue::Set(Value::Text(value))) => value.to_string(),
+            ShownValue::Plain(VariableValue::Set(Value::Encoded { value, .. })) => {
+                serde_json::to_string(value).unwrap_or_default()
+            }
+            ShownValue::Plain(VariableValue::CollectorCopy { variable, .. }) => format!("<{variable}>"),
         };
         let _ = writeln!(text, "  env        {name}={value}   # {}", variable.source);
     }

@@ -8,7 +8,7 @@ use opentelemetry::KeyValue;
 use opentelemetry_otlp::{Protocol, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
-use opentelemetry_sdk::trace::SdkTracerProvider;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use super::metrics::{Latest, register};
 use super::trace::{JobIds, JobTrace, Spans, wall};
@@ -116,6 +116,8 @@ impl Exporter {
                 .build()
                 .ok()?;
             let provider = SdkTracerProvider::builder()
+                // What gymrun's environment says of sampling is meant for the job's processes.
+                .with_sampler(Sampler::AlwaysOn)
                 .with_id_generator(JobIds::new(self.trace))
                 .with_batch_exporter(exporter)
                 .with_resource(resource.clone())
@@ -166,6 +168,10 @@ impl Exporter {
         ]);
         if let Ok(name) = sysinfo::System::host_name() {
             facts.insert("host.name", name.into());
+        }
+        facts.insert("host.arch", sysinfo::System::cpu_arch().into());
+        if let Ok(version) = sysinfo::System::long_os_version() {
+            facts.insert("os.description", version.into());
         }
         if let Some(cores) = std::thread::available_parallelism().ok().and_then(|n| i64::try_from(n.get()).ok()) {
             facts.insert("host.cpu.logical_count", cores.into());

@@ -1,4 +1,4 @@
-//! The metrics of seed 001's memory profiling, as gauges over the last sample.
+//! The metrics of NeMo Gym's memory profiling, as gauges over the last sample.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,8 +13,16 @@ use crate::events::{HostMemory, Sample, TreeSample};
 pub(super) struct Latest(Arc<Mutex<Option<Sample>>>);
 
 impl Latest {
+    /// Takes in a sample. PSS is read less often than RSS: a process keeps its last one until the next.
     pub(super) fn set(&self, sample: &Sample) {
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(sample.clone());
+        let mut sample = sample.clone();
+        let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for tree in &mut sample.trees {
+            let former =
+                latest.iter().flat_map(|s| &s.trees).find(|t| (&t.process, t.pid) == (&tree.process, tree.pid));
+            tree.pss = tree.pss.or_else(|| former.and_then(|former| former.pss));
+        }
+        *latest = Some(sample);
     }
 
     fn read(&self, read: impl FnOnce(&Sample)) {
@@ -101,4 +109,42 @@ fn attributes(tree: &TreeSample) -> Vec<KeyValue> {
         KeyValue::new("nemo.gym.server.type", tree.type_name.clone()),
         KeyValue::new("process.pid", i64::from(tree.pid)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Latest;
+    use crate::events::{Sample, TreeSample};
+    use crate::plan::Kind;
+
+    fn sample(pid: u32, pss: Option<u64>) -> Sample {
+        let tree = TreeSample {
+            process: "agent".into(),
+            kind: Kind::Server,
+            type_name: "responses_api_agents".into(),
+            pid,
+            rss: 1,
+            pss,
+            processes: 1,
+            peak_rss: 1,
+            peak_pss: pss,
+        };
+        Sample { trees: vec![tree], ..Sample::default() }
+    }
+
+    #[test]
+    fn pss_stays_until_it_is_read_again_or_the_process_is_another() {
+        let latest = Latest::default();
+        let pss = |latest: &Latest| {
+            let mut pss = None;
+            latest.read(|sample| pss = sample.trees[0].pss);
+            pss
+        };
+        latest.set(&sample(7, Some(5)));
+        latest.set(&sample(7, None));
+        latest.set(&sample(7, None));
+        assert_eq!(pss(&latest), Some(5));
+        latest.set(&sample(8, None));
+        assert_eq!(pss(&latest), None);
+    }
 }

@@ -10,7 +10,7 @@ use super::value::{boolean, entries};
 use crate::inputs::{Node, NodeValue, merge, prune};
 use crate::plan::{Kind, PortChoice, StopPolicy, StopSignal};
 
-/// What a kind of process brings (api section 4, "by kind").
+/// What a kind of process brings (docs/api.md section 4, "by kind").
 #[derive(Clone, Copy, Debug)]
 pub struct ByKind {
     /// Its port.

@@ -1,4 +1,4 @@
-//! Who has the last word on each field of `telemetry` (api section 9, without the process's own `env` and the hook).
+//! Who has the last word on each field of `telemetry` (docs/api.md section 9, without the process's own `env` and the hook).
 //!
 //! `--set`, then gymrun's environment (`NEMO_GYM_OTEL_*`, then `NEMO_LENS_*`; `OTEL_SERVICE_NAME`), then the job or a
 //! fragment, then the collector's `gym_*` keys, then the default. A variable that is blank counts as unset. One that makes

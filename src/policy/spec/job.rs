@@ -73,7 +73,7 @@ impl Spec {
     }
 }
 
-/// A Prometheus target as people write it (api section 16).
+/// A Prometheus target as people write it (docs/api.md section 16).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetSpec {
     /// Where it was written.

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::diag::Location;
 use crate::plan::MemoryScope;
 
-/// Which layer gave a field its value (api section 9, without the process's own `env` and the hook).
+/// Which layer gave a field its value (docs/api.md section 9, without the process's own `env` and the hook).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldSource {
     /// `--set`.

@@ -1,4 +1,4 @@
-//! Keys of the driver (api section 7).
+//! Keys of the driver (docs/api.md section 7).
 
 use super::super::kinds::{COUNT, Choice, Key, Keys, LATE, Table, Type, WORD, key, later, required, with};
 use super::process::PROCESS_KEYS;

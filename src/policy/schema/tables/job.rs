@@ -1,4 +1,4 @@
-//! Keys of a job and of a site fragment (api sections 3, 12, 15, 16).
+//! Keys of a job and of a site fragment (docs/api.md sections 3, 12, 15, 16).
 
 use super::super::kinds::{
     ARGUMENT, Key, Keys, LABEL, LATE, PORT_NUMBER, TEXT, Table, TextRule, Type, WORD, key, later, required, with,

@@ -1,4 +1,4 @@
-//! `otel`: the collector (api section 10).
+//! `otel`: the collector (docs/api.md section 10).
 
 use super::super::kinds::{Keys, PORT_NUMBER, SECRET, Table, Type, WORD, key, later, with};
 

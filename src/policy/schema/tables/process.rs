@@ -1,4 +1,4 @@
-//! Keys of every process (api sections 4 and 8).
+//! Keys of every process (docs/api.md sections 4 and 8).
 
 use super::super::kinds::{
     ARGUMENT, Key, Keys, LABEL, LATE, TEXT, Table, Type, VARIABLE_VALUE, WORD, key, later, with,

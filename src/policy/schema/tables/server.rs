@@ -1,4 +1,4 @@
-//! Keys of Gym servers (api section 6).
+//! Keys of Gym servers (docs/api.md section 6).
 
 use super::super::kinds::{COUNT, Choice, Key, Keys, Table, Type, WORD, key, later, required, with};
 use super::process::PROCESS_KEYS;

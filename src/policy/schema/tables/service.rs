@@ -1,4 +1,4 @@
-//! Keys of services (api section 5).
+//! Keys of services (docs/api.md section 5).
 
 use super::super::kinds::{ARGUMENT, COUNT, Choice, Key, Table, Type, WORD, key, later, required, with};
 use super::process::PROCESS_KEYS;

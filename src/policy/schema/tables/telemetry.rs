@@ -1,4 +1,4 @@
-//! `telemetry` (api section 9). What a field is without being said depends on other layers: see
+//! `telemetry` (docs/api.md section 9). What a field is without being said depends on other layers: see
 //! [`telemetry`](super::super::telemetry).
 
 use super::super::kinds::{Table, Type, WORD, key, with};
