@@ -43,7 +43,7 @@ return gym.job {
     input = "tasks.jsonl",
     output = gym.job_dir "artifacts/rollouts.jsonl",
     repeats = 2,
-    concurrency = 1, -- with more at once NeMo Gym itself puts many spans into a neighbour's trace
+    concurrency = 4,
     require_complete = true,
     executable = venv .. "/bin/gym",
   },
