@@ -30,6 +30,9 @@ fn main() -> ExitCode {
         ("trees_are_killed_whole", trees_are_killed_whole),
         ("daemons_are_found_and_counted", daemons_are_found_and_counted),
         ("orphans_leave_no_zombies", orphans_leave_no_zombies),
+        ("probes_that_are_given_up_leave_nothing", probes_that_are_given_up_leave_nothing),
+        ("what_was_there_before_is_left_alone", what_was_there_before_is_left_alone),
+        ("many_short_processes_are_all_told", many_short_processes_are_all_told),
         ("a_background_process_does_not_delay_the_end", a_background_process_does_not_delay_the_end),
         ("output_is_kept_and_shown_byte_for_byte", output_is_kept_and_shown_byte_for_byte),
         ("closed_outputs_cost_nothing", closed_outputs_cost_nothing),
@@ -359,6 +362,58 @@ fn orphans_leave_no_zombies() {
     eventually("all orphans are reaped", || (zombies(running.pid().cast_unsigned()) == 0).then_some(()));
     std::fs::write(running.path("seen"), "").expect("a scratch file");
     assert_eq!(running.end().code, Some(0));
+}
+
+fn probes_that_are_given_up_leave_nothing() {
+    // Each request is over before its command has done anything; `end` sees that nothing is left, each time.
+    for _ in 0..25 {
+        let ended = job(&json!({"services": {"a": {
+            "command": child("sleep:0.1"),
+            "health_check": {
+                "type": "exec", "command": ["sh", "-c", "sleep 4322 & exec sleep 4323"], "request_timeout_seconds": 0.004,
+            },
+        }}}));
+        assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    }
+}
+
+fn what_was_there_before_is_left_alone() {
+    // gymrun takes the place of a shell that has two children already, one of which is orphaned in mid-run.
+    let script = r#"sleep 77 >/dev/null 2>&1 & echo $! >"$1/before"; sh -c 'setsid sleep 78 >/dev/null 2>&1 & echo $! >"$1/orphan"; sleep 0.3' x "$1" & exec "$0" run "$1""#;
+    let running =
+        Job::start_by(&json!({"driver": driver("daemon { ignore:TERM forever } sleep:1")}), &["sh", "-c", script]);
+    let pids = ["before", "orphan"].map(|file| running.wait_for(file).trim().parse::<i32>().expect("a pid"));
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for pid in pids {
+        let pid = nix::unistd::Pid::from_raw(pid);
+        assert!(nix::sys::signal::kill(pid, Signal::SIGKILL).is_ok(), "it was killed");
+    }
+}
+
+fn many_short_processes_are_all_told() {
+    // A task starts each 5 ms in ten chains of twenty, beside a server whose process has 400 orphans to give away.
+    let mut services = serde_json::Map::new();
+    for chain in 0..10 {
+        for link in 0..20 {
+            let task = json!({"type": "task", "command": ["true"], "depends_on": []});
+            let before = (link > 0).then(|| format!("t{chain}-{}", link - 1));
+            services.insert(
+                format!("t{chain}-{link}"),
+                with(task, "depends_on", json!(before.into_iter().collect::<Vec<_>>())),
+            );
+        }
+    }
+    services.insert("orphans".into(), json!({"command": child("orphans:400 append:@DIR/done:x forever")}));
+    let running = Job::start(&json!({"services": services, "driver": driver("wait:@DIR/done")}));
+    let pid = running.pid().cast_unsigned();
+    running.wait_for("done");
+    let zombies = zombies(pid);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let exits: Vec<&Value> = ended.all("process_exited");
+    assert_eq!(exits.iter().filter(|e| e["code"] == 0 && e["expected"] == true).count(), 201);
+    assert!(zombies < 50, "{zombies} zombies at once");
 }
 
 fn a_background_process_does_not_delay_the_end() {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::plan::Stdin;
-use crate::process::{Exit, Launch, Output, kill_group, launch_and_wait};
+use crate::process::{Exit, Helper, Launch, Output};
 
 /// A command to run, in the directory and environment of the process that is probed.
 #[derive(Clone, Debug)]
@@ -20,20 +20,7 @@ pub struct Command {
     pub search: Option<OsString>,
 }
 
-/// Kills a probe that nobody waits for any more.
-struct Guard {
-    group: Option<i32>,
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if let Some(group) = self.group {
-            kill_group(group);
-        }
-    }
-}
-
-/// Runs the command; good if it ends with 0.
+/// Runs the command; good if it ends with 0. Given up, it is killed with its whole group.
 pub(super) async fn ask(command: &Command) -> Result<(), String> {
     let launch = Launch {
         argv: command.argv.clone(),
@@ -43,14 +30,11 @@ pub(super) async fn ask(command: &Command) -> Result<(), String> {
         stdin: Stdin::Null,
         output: Output::Null,
     };
-    let (started, exit) = launch_and_wait(launch).await.map_err(|e| e.to_string())?;
-    let mut guard = Guard { group: Some(started.identity.pid) };
-    let ended = exit.await;
-    guard.group = None;
-    match ended {
-        Ok(Exit::Code(0)) => Ok(()),
-        Ok(Exit::Code(code)) => Err(format!("exited {code}")),
-        Ok(Exit::Signal(signal)) => Err(format!("ended by signal {signal}")),
-        Err(_) => Err("ended in an unknown way".into()),
+    let probe = Helper::start(launch).await.map_err(|e| e.to_string())?;
+    match probe.end().await {
+        Some(Exit::Code(0)) => Ok(()),
+        Some(Exit::Code(code)) => Err(format!("exited {code}")),
+        Some(Exit::Signal(signal)) => Err(format!("ended by signal {signal}")),
+        None => Err("ended in an unknown way".into()),
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::reaper::registry;
 use crate::plan::StopSignal;
 use crate::procfs::{Identity, Proc};
 
@@ -20,18 +21,22 @@ fn number(signal: StopSignal) -> Signal {
     }
 }
 
-/// Sends a stop signal to a process group, and wakes those of it that are stopped so that they can obey. Only for a
-/// group whose leader has not been reaped: afterwards its number may be another's.
-pub fn signal_group(leader: i32, signal: StopSignal) {
-    let group = Pid::from_raw(leader);
-    // It can only fail because the group is gone.
-    let _ = killpg(group, number(signal));
-    let _ = killpg(group, Signal::SIGCONT);
+/// Sends a stop signal to the process group of a spawned child, and wakes those of it that are stopped so that they can
+/// obey. Nothing is sent once the child has been reaped: its number may be another's then. Whether it was.
+pub fn signal_group(leader: Identity, signal: StopSignal) -> bool {
+    let group = Pid::from_raw(leader.pid);
+    registry().while_unreaped(leader, || {
+        // It can only fail because the group is gone.
+        let _ = killpg(group, number(signal));
+        let _ = killpg(group, Signal::SIGCONT);
+    })
 }
 
-/// Sends SIGKILL to a process group, with the same condition.
-pub fn kill_group(leader: i32) {
-    let _ = killpg(Pid::from_raw(leader), Signal::SIGKILL);
+/// Sends SIGKILL to the process group of a spawned child, with the same condition.
+pub fn kill_group(leader: Identity) -> bool {
+    registry().while_unreaped(leader, || {
+        let _ = killpg(Pid::from_raw(leader.pid), Signal::SIGKILL);
+    })
 }
 
 /// Sends a signal to exactly that process, SIGKILL for `None`; whether it was there to get it.

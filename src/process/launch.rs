@@ -98,7 +98,7 @@ impl LaunchError {
 }
 
 impl Launch {
-    /// Starts the child. To be called on the one spawning thread, with the lock of the registry held.
+    /// Starts the child. To be called on the one spawning thread, with the registry's gate held.
     pub(super) fn start(self) -> Result<Started, LaunchError> {
         let system = |what: &str, error: &io::Error| {
             LaunchError::new(LaunchErrorKind::System, format!("cannot make {what} for `{}`: {error}", show(&self.argv)))
@@ -148,7 +148,7 @@ impl Launch {
         if lent {
             terminal::lend(pid);
         }
-        // Not reaped yet, since the lock is held: even if it has ended, its entry is still there.
+        // Not reaped yet, since the gate is held: even if it has ended, its entry is still there.
         let identity = Proc::default().identity(pid).unwrap_or(Identity { pid, started: 0 });
         Ok(Started { identity, pipes, lent })
     }

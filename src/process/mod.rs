@@ -2,21 +2,27 @@
 //!
 //! All children are spawned by one thread that lives as long as gymrun, because Linux ties a parent-death signal to the
 //! thread that forked. One other thread waits for every process there is to wait for, those that gymrun adopted as a
-//! subreaper included: there is no other `wait` anywhere. Both hold one lock while they fork or reap, so an exit is never
-//! seen before its start, and nobody else's wait can take an exit status away.
+//! subreaper included: there is no other `wait` anywhere. A child's end is told only after its start was. One lock, held
+//! while a child is forked and executed, keeps the reaper from a child that is not known yet; another, held for moments
+//! only, guards the list of children, and whoever signals a child's group does so under it, so that the number is its own.
 
 mod copy;
 mod exit;
+mod helper;
 mod kill;
 mod launch;
 mod os_signals;
 mod program;
 mod reaper;
+mod registry;
+mod strangers;
 mod terminal;
+mod wait;
 
 pub use copy::{Copier, CopyPlan, Destination, LineSink, Source};
 pub use exit::Exit;
+pub use helper::Helper;
 pub use kill::{kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use os_signals::{OsSignals, Told};
-pub use reaper::{adopted, launch, launch_and_wait};
+pub use reaper::{adopted, children, launch};

@@ -1,40 +1,23 @@
 //! The thread that spawns, and the thread that waits.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
-
-use tokio::sync::oneshot;
 
 use super::exit::Exit;
 use super::launch::{Launch, LaunchError, LaunchErrorKind, Started};
+use super::registry::{OnExit, Registry};
 use super::terminal;
-use crate::procfs::Proc;
+use super::wait::{Waited, wait};
 
 type OnStart = Box<dyn FnOnce(Result<Started, LaunchError>) + Send>;
-type OnExit = Box<dyn FnOnce(Exit) + Send>;
 
 struct Request {
     launch: Launch,
     started: OnStart,
     exited: OnExit,
-}
-
-#[derive(Default)]
-struct Registry {
-    /// Children that were spawned and not reaped yet.
-    children: Mutex<HashMap<i32, OnExit>>,
-    /// There is a new child to wait for.
-    spawned: Condvar,
-}
-
-impl Registry {
-    fn lock(&self) -> MutexGuard<'_, HashMap<i32, OnExit>> {
-        self.children.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 struct Processes {
@@ -47,7 +30,7 @@ fn processes() -> &'static Processes {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     static PROCESSES: OnceLock<Processes> = OnceLock::new();
     PROCESSES.get_or_init(|| {
-        let registry = REGISTRY.get_or_init(Registry::default);
+        let registry = REGISTRY.get_or_init(Registry::new);
         let (requests, inbox) = mpsc::channel::<Request>();
         become_subreaper();
         start_thread("spawner", move || {
@@ -59,6 +42,11 @@ fn processes() -> &'static Processes {
         start_thread("reaper", move || reap(registry));
         Processes { registry, requests: Mutex::new(requests) }
     })
+}
+
+/// Who knows the children.
+pub(super) fn registry() -> &'static Registry {
+    processes().registry
 }
 
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
@@ -74,7 +62,7 @@ fn become_subreaper() {
 
 fn spawn(registry: &Registry, request: Request) {
     let Request { launch, started, exited } = request;
-    let mut children = registry.lock();
+    let _gate = registry.begin_spawn();
     match launch.start() {
         Ok(child) => {
             let lent = child.lent;
@@ -84,10 +72,11 @@ fn spawn(registry: &Registry, request: Request) {
                 }
                 exited(exit);
             };
-            children.insert(child.identity.pid, Box::new(ended));
-            // Still under the lock, so that nobody hears of its end first.
+            let identity = child.identity;
+            registry.insert(identity, Box::new(ended));
             started(Ok(child));
-            registry.spawned.notify_all();
+            // Only now, so that nobody hears of its end first.
+            registry.announce(identity.pid);
         }
         Err(error) => started(Err(error)),
     }
@@ -95,48 +84,17 @@ fn spawn(registry: &Registry, request: Request) {
 
 fn reap(registry: &Registry) {
     loop {
-        // Leaves the status where it is: it is taken below, under the lock.
-        let waited = wait(libc::WEXITED | libc::WNOWAIT);
-        let mut children = registry.lock();
-        if matches!(waited, Waited::NoChildren)
-            && matches!(wait(libc::WEXITED | libc::WNOHANG | libc::WNOWAIT), Waited::NoChildren)
-        {
-            drop(registry.spawned.wait(children).unwrap_or_else(PoisonError::into_inner));
-            continue;
-        }
-        while let Waited::Ended(pid, exit) = wait(libc::WEXITED | libc::WNOHANG) {
-            if let Some(exited) = children.remove(&pid) {
-                exited(exit);
-            }
+        // Leaves the status where it is: it is taken under the right lock.
+        match wait(None, libc::WEXITED | libc::WNOWAIT) {
+            Waited::Ended(pid, _) => registry.reap(pid),
+            Waited::NoChildren => registry.wait_for_children(),
+            Waited::Nothing => {}
         }
     }
 }
 
-enum Waited {
-    Ended(i32, Exit),
-    Nothing,
-    NoChildren,
-}
-
-#[expect(unsafe_code, reason = "nix loses the status of a process that a real-time signal ended")]
-fn wait(flags: libc::c_int) -> Waited {
-    // SAFETY: zeroed is a valid siginfo_t, the kernel fills it in, and its fields are read only where it says so.
-    unsafe {
-        let mut info = std::mem::zeroed::<libc::siginfo_t>();
-        if libc::waitid(libc::P_ALL, 0, &raw mut info, flags) != 0 {
-            let error = std::io::Error::last_os_error().raw_os_error();
-            return if error == Some(libc::ECHILD) { Waited::NoChildren } else { Waited::Nothing };
-        }
-        match (info.si_pid(), info.si_code) {
-            (0, _) => Waited::Nothing,
-            (pid, libc::CLD_EXITED) => Waited::Ended(pid, Exit::Code(info.si_status())),
-            (pid, _) => Waited::Ended(pid, Exit::Signal(info.si_status())),
-        }
-    }
-}
-
-/// Starts a child. `started` is called first, then, if it runs, `exited` at its end: both on threads of this module and
-/// under its lock, so they must return at once. Exits are told in the order in which they are reaped.
+/// Starts a child. `started` is called first, then, if it runs, `exited` at its end: both on threads of this module,
+/// which must go on, so they must return at once. Exits are told in the order in which they are reaped.
 pub fn launch(
     launch: Launch,
     started: impl FnOnce(Result<Started, LaunchError>) + Send + 'static,
@@ -150,32 +108,20 @@ pub fn launch(
     }
 }
 
-/// Starts a child and gives its end as a future, for short helpers such as an `exec` probe.
-pub async fn launch_and_wait(description: Launch) -> Result<(Started, oneshot::Receiver<Exit>), LaunchError> {
-    let (started, start) = oneshot::channel();
-    let (exited, exit) = oneshot::channel();
-    launch(
-        description,
-        move |result| {
-            // If nobody waits any more, the child is stopped by its guard's owner or at the end of the job.
-            let _ = started.send(result);
-        },
-        move |status| {
-            let _ = exited.send(status);
-        },
-    );
-    let lost = || LaunchError::new(LaunchErrorKind::System, "the thread that spawns children is gone");
-    let started = start.await.map_err(|_| lost())??;
-    Ok((started, exit))
-}
-
-/// The children of gymrun that it did not spawn: orphans that it adopted.
+/// The children of gymrun that are the job's, except those that it spawned: orphans that it adopted.
+///
+/// A child may be among them in the moment in which it is spawned. That does no harm: it has no children of its own yet,
+/// and its mark is that of a unit whose root is not known yet, or that it probes.
 #[must_use]
 pub fn adopted() -> Vec<i32> {
-    let own = nix::unistd::getpid().as_raw();
-    // Under the lock, so that a child that is being spawned is not taken for a stranger.
-    let children = processes().registry.lock();
-    Proc::default().children(own).into_iter().filter(|pid| !children.contains_key(pid)).collect()
+    registry().adopted()
+}
+
+/// All children of gymrun that are the job's: everything but what was there before gymrun used this module, and what
+/// came of that.
+#[must_use]
+pub fn children() -> Vec<i32> {
+    registry().children()
 }
 
 impl fmt::Debug for Request {

@@ -86,9 +86,13 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
         Err(problem) => return Outcome::failed(sentence(&problem)),
     };
     let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
-    let strays = teardown::sweep().await;
-    if strays > 0 {
-        sink.warn(None, format!("{strays} processes that belonged to no unit were left, and were killed"), None);
+    let swept = teardown::sweep().await;
+    if swept.killed > 0 {
+        let message = format!("{} processes that belonged to no unit were left, and were killed", swept.killed);
+        sink.warn(None, message, None);
+    }
+    if !swept.left.is_empty() {
+        sink.warn(None, format!("cannot be killed, and is left behind: pid {}", list(&swept.left)), None);
     }
     ended.host.finish().await;
     while let Ok(report) = ended.reports.try_recv() {
@@ -141,6 +145,10 @@ fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Repo
         before_collector_stop: options.before_collector_stop,
     };
     Ok(LocalHost::new(setting, reports))
+}
+
+fn list(pids: &[i32]) -> String {
+    pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A problem in one line.

@@ -50,8 +50,7 @@ impl Stop {
         if self.slot.running() || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
             if let Some(root) = self.slot.root.get().filter(|_| self.slot.running()) {
-                signal_group(root.pid, self.policy.signal);
-                if self.policy.signal == StopSignal::Term {
+                if signal_group(*root, self.policy.signal) && self.policy.signal == StopSignal::Term {
                     told.extend(left.iter().filter(|stat| stat.group == root.pid).map(|stat| stat.identity));
                 }
             }
@@ -106,8 +105,8 @@ impl Stop {
                 break;
             }
             killed.extend(left.iter().map(|s| s.identity).filter(|process| send_signal(*process, None)));
-            if let Some(root) = self.slot.root.get().filter(|_| self.slot.running()) {
-                kill_group(root.pid);
+            if let Some(root) = self.slot.root.get() {
+                let _ = kill_group(*root);
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_LOOK);
@@ -145,21 +144,32 @@ fn name(signal: StopSignal) -> String {
     word.to_owned()
 }
 
-/// Ends whatever is still a descendant of gymrun though it belongs to no unit; how many there were.
-pub(super) async fn sweep() -> usize {
+/// What [`sweep`] found.
+#[derive(Debug, Default)]
+pub(super) struct Swept {
+    /// How many processes it killed.
+    pub(super) killed: usize,
+    /// Those that did not die of it.
+    pub(super) left: Vec<i32>,
+}
+
+/// Ends whatever is still a descendant of gymrun, spawned by it or not, except what was there before it began.
+pub(super) async fn sweep() -> Swept {
     let proc = Proc::default();
     let mut killed: HashSet<Identity> = HashSet::new();
     let limit = Instant::now() + KILL_LIMIT;
     loop {
-        let left: Vec<Identity> = proc
-            .descendants(&process::adopted())
+        let found = proc.descendants(&process::children());
+        let ours: HashSet<i32> = found.iter().copied().chain([nix::unistd::getpid().as_raw()]).collect();
+        let left: Vec<Identity> = found
             .into_iter()
             .filter_map(|pid| proc.stat(pid))
-            .filter(Stat::alive)
+            // A pid that was used again since the walk has another parent.
+            .filter(|stat| stat.alive() && ours.contains(&stat.parent))
             .map(|stat| stat.identity)
             .collect();
         if left.is_empty() || Instant::now() >= limit {
-            return killed.len();
+            return Swept { killed: killed.len(), left: left.into_iter().map(|process| process.pid).collect() };
         }
         killed.extend(left.into_iter().filter(|process| send_signal(*process, None)));
         sleep(SHORTEST_LOOK).await;

@@ -50,6 +50,15 @@ impl Job {
     }
 
     pub fn start_with(description: &Value, change: impl FnOnce(&mut Command)) -> Self {
+        Self::start_as(description, &[], change)
+    }
+
+    /// Through another program, which gets the executable and the job's directory as its last arguments.
+    pub fn start_by(description: &Value, program: &[&str]) -> Self {
+        Self::start_as(description, program, |_| {})
+    }
+
+    fn start_as(description: &Value, program: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
         let dir = tempfile::tempdir().expect("a scratch directory");
@@ -57,9 +66,16 @@ impl Job {
         description["job_id"] = id.clone().into();
         let text = description.to_string().replace("@DIR", &dir.path().display().to_string());
         std::fs::write(dir.path().join("job.json"), text).expect("a scratch file");
+        let own = std::env::current_exe().expect("a test has a file");
+        let first = program.first().map_or(own.as_os_str(), |word| std::ffi::OsStr::new(word));
         #[expect(clippy::disallowed_methods, reason = "the gymrun under test is no child of a gymrun")]
-        let mut command = Command::new(std::env::current_exe().expect("a test has a file"));
-        command.arg("run").arg(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = Command::new(first);
+        if let Some(rest) = program.get(1..) {
+            command.args(rest).arg(&own);
+        } else {
+            command.arg("run");
+        }
+        command.arg(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         change(&mut command);
         Self { id, process: command.spawn().expect("it starts"), dir }
     }
@@ -391,6 +407,6 @@ fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
         }),
         timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
         interval_seconds: None,
-        request_timeout_seconds: 5.0,
+        request_timeout_seconds: probe["request_timeout_seconds"].as_f64().unwrap_or(5.0),
     }
 }

@@ -1,0 +1,141 @@
+//! Which children there are: spawned ones, adopted ones, and those that are none of the job's.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use super::exit::Exit;
+use super::strangers::Strangers;
+use super::wait::{Waited, wait};
+use crate::procfs::{Identity, Proc};
+
+/// Hears how a child ended.
+pub(super) type OnExit = Box<dyn FnOnce(Exit) + Send>;
+
+/// How often a spawn that takes its time is looked at by who wants to reap an orphan.
+const LOOK: Duration = Duration::from_millis(1);
+
+struct Child {
+    identity: Identity,
+    /// Whoever asked for it knows that it runs, so its end may be told.
+    announced: bool,
+    exited: OnExit,
+}
+
+/// The children that were spawned and not reaped yet.
+pub(super) struct Registry {
+    /// Held while a child is forked and executed, which may take long (a file system that does not answer), and while
+    /// a process is reaped that the map does not have: the standard library itself waits for a child that could not be
+    /// executed, so nobody else may take that one away.
+    gate: Mutex<()>,
+    /// Held for moments only: anybody may ask for it.
+    children: Mutex<HashMap<i32, Child>>,
+    /// There is a new child to wait for.
+    spawned: Condvar,
+    strangers: Strangers,
+}
+
+impl Registry {
+    /// To be made before the first child is spawned.
+    pub(super) fn new() -> Self {
+        Self {
+            gate: Mutex::default(),
+            children: Mutex::default(),
+            spawned: Condvar::new(),
+            strangers: Strangers::note(&Proc::default()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Child>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be held while a child is forked, executed, put in here and announced.
+    pub(super) fn begin_spawn(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A child runs; its end is not told before it is announced.
+    pub(super) fn insert(&self, identity: Identity, exited: OnExit) {
+        self.lock().insert(identity.pid, Child { identity, announced: false, exited });
+    }
+
+    /// Whoever asked for a child has heard that it runs.
+    pub(super) fn announce(&self, pid: i32) {
+        if let Some(child) = self.lock().get_mut(&pid) {
+            child.announced = true;
+        }
+        self.spawned.notify_all();
+    }
+
+    /// Calls `act` if that very child has not been reaped: its pid and its group are its own for as long as that lasts.
+    pub(super) fn while_unreaped(&self, identity: Identity, act: impl FnOnce()) -> bool {
+        let children = self.lock();
+        let there = children.get(&identity.pid).is_some_and(|child| child.identity == identity);
+        if there {
+            act();
+        }
+        there
+    }
+
+    /// Waits until there is a child again.
+    pub(super) fn wait_for_children(&self) {
+        let children = self.lock();
+        // What was spawned before this is seen here, and what is spawned later rings.
+        if matches!(wait(None, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT), Waited::NoChildren) {
+            drop(self.spawned.wait(children).unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Reaps a process that has ended.
+    pub(super) fn reap(&self, pid: i32) {
+        if self.reap_spawned(pid) {
+            return;
+        }
+        let gate = match self.gate.try_lock() {
+            Ok(gate) => Some(gate),
+            Err(TryLockError::Poisoned(gate)) => Some(gate.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if gate.is_some() {
+            if !self.reap_spawned(pid) {
+                let _ = wait(Some(pid), libc::WEXITED | libc::WNOHANG);
+            }
+            return;
+        }
+        // It may be the one that is being spawned. The others are told from it by their pids meanwhile.
+        let spawned: Vec<i32> = self.lock().keys().copied().collect();
+        for pid in spawned {
+            self.reap_spawned(pid);
+        }
+        thread::sleep(LOOK);
+    }
+
+    /// Reaps a spawned child if it has ended, and tells so.
+    fn reap_spawned(&self, pid: i32) -> bool {
+        let mut children = self.lock();
+        if !children.get(&pid).is_some_and(|child| child.announced) {
+            return false;
+        }
+        let Waited::Ended(_, exit) = wait(Some(pid), libc::WEXITED | libc::WNOHANG) else { return false };
+        if let Some(child) = children.remove(&pid) {
+            (child.exited)(exit);
+        }
+        true
+    }
+
+    /// The children of gymrun that are the job's. One that is being spawned may be among them.
+    pub(super) fn children(&self) -> Vec<i32> {
+        let proc = Proc::default();
+        let all = proc.children(nix::unistd::getpid().as_raw());
+        self.strangers.without(&proc, all)
+    }
+
+    /// Those of them that nobody spawned.
+    pub(super) fn adopted(&self) -> Vec<i32> {
+        let all = self.children();
+        let spawned = self.lock();
+        all.into_iter().filter(|pid| !spawned.contains_key(pid)).collect()
+    }
+}
