@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         ("output_is_kept_and_shown_byte_for_byte", output_is_kept_and_shown_byte_for_byte),
         ("closed_outputs_cost_nothing", closed_outputs_cost_nothing),
         ("a_reader_that_goes_away_changes_nothing", a_reader_that_goes_away_changes_nothing),
+        ("a_slow_reader_does_not_cost_the_log_a_byte", a_slow_reader_does_not_cost_the_log_a_byte),
         ("piped_lines_are_whole_and_prefixed", piped_lines_are_whole_and_prefixed),
         ("told_to_stop_in_order", told_to_stop_in_order),
         ("a_second_signal_kills_at_once", a_second_signal_kills_at_once),
@@ -380,8 +381,10 @@ fn probes_that_are_given_up_leave_nothing() {
 fn what_was_there_before_is_left_alone() {
     // gymrun takes the place of a shell that has two children already, one of which is orphaned in mid-run.
     let script = r#"sleep 77 >/dev/null 2>&1 & echo $! >"$1/before"; sh -c 'setsid sleep 78 >/dev/null 2>&1 & echo $! >"$1/orphan"; sleep 0.3' x "$1" & exec "$0" run "$1""#;
-    let running =
-        Job::start_by(&json!({"driver": driver("daemon { ignore:TERM forever } sleep:1")}), &["sh", "-c", script]);
+    let running = Job::start_by(
+        &json!({"driver": with(driver("daemon { ignore:TERM forever } sleep:1"), "grace_seconds", 0.3)}),
+        &["sh", "-c", script],
+    );
     let pids = ["before", "orphan"].map(|file| running.wait_for(file).trim().parse::<i32>().expect("a pid"));
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -469,6 +472,20 @@ fn a_reader_that_goes_away_changes_nothing() {
     let ended = running.end_without_reading();
     assert_eq!(ended.code, Some(3));
     assert!(ended.file("logs/driver.log").len() > 4 << 20);
+}
+
+fn a_slow_reader_does_not_cost_the_log_a_byte() {
+    // Nobody reads gymrun's stdout until the job is over.
+    let running = Job::start(&json!({"driver": driver("repeat:x:600000 print:end")}));
+    running.wait_for_event("job_ended", "");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let log = ended.file("logs/driver.log");
+    assert_eq!(log.len(), 600_004);
+    assert!(log.starts_with(&ended.stdout) && log.ends_with(b"xend\n"));
+    // What could not be shown is said.
+    let lost = ended.the("warning", "driver")["message"].as_str().unwrap_or_default().to_owned();
+    assert!(lost.contains("bytes of its output are not shown"), "{lost}");
 }
 
 fn piped_lines_are_whole_and_prefixed() {

@@ -1,41 +1,26 @@
 //! What a child writes into a pipe, copied into its log file and shown.
 //!
 //! One thread a child: it blocks in `poll`, so an idle child costs nothing and a busy one costs one copy with a large
-//! buffer. The end of the child is not the end of the pipe (a background process may hold it), nor the other way round:
-//! whoever wants all that was written so far asks for it with [`Copier::drain`].
+//! buffer. It shows nothing itself, so that the file is never held up by a slow reader; only while very much waits to be
+//! shown it reads no more, and the child has to wait as it would for the reader itself. The end of the child is not the
+//! end of the pipe (a background process may hold it), nor the other way round: whoever wants all that was written so far
+//! asks for it with [`Copier::drain`].
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::oneshot;
 
-/// Takes one line of output, without its end.
-pub type LineSink = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// Takes bytes as they come.
-pub type ByteSink = Box<dyn FnMut(&[u8]) + Send>;
+use super::showing::{Destination, Showing, write_all};
 
 const BUFFER: usize = 256 * 1024;
 const PIPE: i32 = 1024 * 1024;
-/// A line that is longer is shown in pieces; the file has it as it was.
-const LONGEST_LINE: usize = 16 * 1024;
-
-/// Where bytes are shown besides the file.
-pub enum Destination {
-    /// Nowhere.
-    Nowhere,
-    /// As they are, into this descriptor; a reader that is gone only ends the showing.
-    Raw(File),
-    /// As they are, to whoever draws them.
-    Bytes(ByteSink),
-    /// Whole lines, bytes that are no UTF-8 replaced.
-    Lines(LineSink),
-}
 
 /// One pipe.
 pub struct Source {
@@ -58,9 +43,20 @@ pub struct CopyPlan {
     pub failed: OnFailure,
 }
 
+/// The end of a copier, in two steps.
+#[derive(Debug)]
+pub struct Finishing {
+    /// Done once all that was written up to now is in the file.
+    pub filed: oneshot::Receiver<()>,
+    /// Done once it is shown, too.
+    pub shown: oneshot::Receiver<()>,
+}
+
+#[derive(Debug)]
 enum Order {
     Drain(oneshot::Sender<()>),
-    Finish(oneshot::Sender<()>),
+    Finish { filed: oneshot::Sender<()>, shown: oneshot::Sender<()> },
+    Leave,
 }
 
 /// A running copier.
@@ -68,124 +64,90 @@ enum Order {
 pub struct Copier {
     orders: Arc<Mutex<Vec<Order>>>,
     bell: io::PipeWriter,
-}
-
-impl std::fmt::Debug for Order {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Drain(_) => "Drain",
-            Self::Finish(_) => "Finish",
-        })
-    }
+    waiting: Vec<Arc<AtomicUsize>>,
 }
 
 impl Copier {
-    /// Starts the thread.
+    /// Starts the threads.
     pub fn start(plan: CopyPlan) -> io::Result<Self> {
         let (ring, bell) = io::pipe()?;
-        for source in &plan.sources {
+        let mut sources = Vec::new();
+        for source in plan.sources {
             let _ = fcntl(&source.pipe, FcntlArg::F_SETPIPE_SZ(PIPE));
             fcntl(&source.pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+            let showing = match source.shown {
+                Destination::Nowhere => None,
+                shown => Some(Showing::start(shown, bell.try_clone()?)?),
+            };
+            sources.push(Reader { pipe: File::from(source.pipe), showing });
         }
+        let waiting = sources.iter().filter_map(|s| s.showing.as_ref()).map(Showing::waiting).collect();
         let orders = Arc::new(Mutex::new(Vec::new()));
         let mut work = Work {
-            sources: plan.sources.into_iter().map(Reader::new).collect(),
+            sources,
+            ended: Vec::new(),
             file: Some(plan.file),
             failed: Some(plan.failed),
             buffer: vec![0; BUFFER],
         };
         let inbox = Arc::clone(&orders);
         thread::Builder::new().name("copier".into()).stack_size(256 * 1024).spawn(move || work.run(ring, &inbox))?;
-        Ok(Self { orders, bell })
+        Ok(Self { orders, bell, waiting })
     }
 
     /// Done once all that was written up to now is in the file.
+    #[must_use]
     pub fn drain(&self) -> oneshot::Receiver<()> {
-        self.order(Order::Drain)
+        let (done, wait) = oneshot::channel();
+        self.order(Order::Drain(done));
+        wait
     }
 
     /// The same, and nothing is read afterwards, whoever still holds the pipe.
-    pub fn finish(&self) -> oneshot::Receiver<()> {
-        self.order(Order::Finish)
+    #[must_use]
+    pub fn finish(&self) -> Finishing {
+        let (filed, wait_for_file) = oneshot::channel();
+        let (shown, wait_for_show) = oneshot::channel();
+        self.order(Order::Finish { filed, shown });
+        Finishing { filed: wait_for_file, shown: wait_for_show }
     }
 
-    fn order(&self, order: fn(oneshot::Sender<()>) -> Order) -> oneshot::Receiver<()> {
-        let (done, wait) = oneshot::channel();
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner).push(order(done));
+    /// How many bytes wait to be shown.
+    #[must_use]
+    pub fn unshown(&self) -> usize {
+        self.waiting.iter().map(|waiting| waiting.load(Ordering::SeqCst)).sum()
+    }
+
+    fn order(&self, order: Order) {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner).push(order);
         // If the thread is gone there is nothing to wait for, and the sender is dropped with the orders.
         if (&self.bell).write_all(b"!").is_err() {
             self.orders.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
-        wait
+    }
+}
+
+impl Drop for Copier {
+    fn drop(&mut self) {
+        self.order(Order::Leave);
     }
 }
 
 struct Reader {
     pipe: File,
-    shown: Destination,
-    line: Vec<u8>,
+    showing: Option<Showing>,
 }
 
 impl Reader {
-    fn new(source: Source) -> Self {
-        Self { pipe: File::from(source.pipe), shown: source.shown, line: Vec::new() }
+    fn behind(&self) -> bool {
+        self.showing.as_ref().is_some_and(Showing::behind)
     }
-
-    fn show(&mut self, bytes: &[u8]) {
-        match &mut self.shown {
-            Destination::Nowhere => {}
-            Destination::Raw(file) => {
-                if write_all(file, bytes).is_err() {
-                    self.shown = Destination::Nowhere;
-                }
-            }
-            Destination::Bytes(sink) => sink(bytes),
-            Destination::Lines(sink) => {
-                for piece in bytes.split_inclusive(|b| *b == b'\n') {
-                    self.line.extend_from_slice(piece);
-                    if piece.ends_with(b"\n") || self.line.len() >= LONGEST_LINE {
-                        show_line(sink, &mut self.line);
-                    }
-                }
-            }
-        }
-    }
-
-    fn end(&mut self) {
-        if let Destination::Lines(sink) = &self.shown
-            && !self.line.is_empty()
-        {
-            show_line(sink, &mut self.line);
-        }
-    }
-}
-
-fn show_line(sink: &LineSink, line: &mut Vec<u8>) {
-    let text = line.strip_suffix(b"\n").unwrap_or(line);
-    let text = text.strip_suffix(b"\r").unwrap_or(text);
-    sink(&String::from_utf8_lossy(text));
-    line.clear();
-}
-
-/// Like `write_all`, for a descriptor that may be non-blocking because of whoever shares it.
-fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match file.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = &bytes[written..],
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut ready = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
-                poll(&mut ready, PollTimeout::NONE)?;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 struct Work {
     sources: Vec<Reader>,
+    /// The shows of those that have ended.
+    ended: Vec<JoinHandle<()>>,
     file: Option<File>,
     failed: Option<OnFailure>,
     buffer: Vec<u8>,
@@ -194,25 +156,22 @@ struct Work {
 impl Work {
     fn run(&mut self, mut ring: io::PipeReader, orders: &Mutex<Vec<Order>>) {
         loop {
+            let heard: Vec<usize> = (0..self.sources.len()).filter(|index| !self.sources[*index].behind()).collect();
             let mut ready = vec![PollFd::new(ring.as_fd(), PollFlags::POLLIN)];
-            ready.extend(self.sources.iter().map(|s| PollFd::new(s.pipe.as_fd(), PollFlags::POLLIN)));
+            ready.extend(heard.iter().map(|index| PollFd::new(self.sources[*index].pipe.as_fd(), PollFlags::POLLIN)));
             // Interrupted: look again.
             if poll(&mut ready, PollTimeout::NONE).is_err() {
                 continue;
             }
             let happened: Vec<bool> = ready.iter().map(|fd| fd.any().unwrap_or(true)).collect();
-            for index in (0..self.sources.len()).rev() {
-                if happened[index + 1] {
-                    self.read_once(index);
+            for (index, happened) in heard.iter().zip(&happened[1..]).rev() {
+                if *happened {
+                    self.read_once(*index);
                 }
             }
             if happened[0] {
                 let mut strokes = [0; 64];
-                if matches!(ring.read(&mut strokes), Ok(0)) {
-                    // Nobody can order anything any more.
-                    self.read_all();
-                    return self.end();
-                }
+                let _ = ring.read(&mut strokes);
                 let taken = std::mem::take(&mut *orders.lock().unwrap_or_else(PoisonError::into_inner));
                 for order in taken {
                     self.read_all();
@@ -220,11 +179,13 @@ impl Work {
                         Order::Drain(done) => {
                             let _ = done.send(());
                         }
-                        Order::Finish(done) => {
-                            self.end();
-                            let _ = done.send(());
+                        Order::Finish { filed, shown } => {
+                            let _ = filed.send(());
+                            self.show_all();
+                            let _ = shown.send(());
                             return;
                         }
+                        Order::Leave => return,
                     }
                 }
             }
@@ -236,13 +197,11 @@ impl Work {
         let source = &mut self.sources[index];
         match source.pipe.read(&mut self.buffer) {
             Ok(0) => {
-                source.end();
-                self.sources.remove(index);
+                self.end(index);
                 false
             }
             Ok(count) => {
                 let bytes = &self.buffer[..count];
-                // The file first: showing may have to wait for a slow reader.
                 if let Some(file) = &mut self.file
                     && let Err(error) = write_all(file, bytes)
                 {
@@ -251,21 +210,22 @@ impl Work {
                         failed(error);
                     }
                 }
-                source.show(bytes);
+                if let Some(showing) = &source.showing {
+                    showing.show(bytes);
+                }
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => false,
             Err(_) => {
-                source.end();
-                self.sources.remove(index);
+                self.end(index);
                 false
             }
         }
     }
 
-    /// Reads all that was written up to now. Bounded by what fits into the pipes, so that a child that floods on cannot
-    /// keep it here for ever.
+    /// Reads all that was written up to now, however much waits to be shown. Bounded by what fits into the pipes, so
+    /// that a child that floods on cannot keep it here for ever.
     fn read_all(&mut self) {
         let most = 4 * PIPE.unsigned_abs() as usize / BUFFER;
         for index in (0..self.sources.len()).rev() {
@@ -277,10 +237,85 @@ impl Work {
         }
     }
 
-    fn end(&mut self) {
-        for source in &mut self.sources {
-            source.end();
+    fn end(&mut self, index: usize) {
+        self.ended.extend(self.sources.remove(index).showing.map(Showing::end));
+    }
+
+    /// Waits until everything is shown.
+    fn show_all(&mut self) {
+        while !self.sources.is_empty() {
+            self.end(0);
         }
-        self.sources.clear();
+        for show in self.ended.drain(..) {
+            // If it panicked, there is nothing to wait for.
+            let _ = show.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{self, Read as _, Write as _};
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    use super::{Copier, CopyPlan, Source};
+    use crate::process::Destination;
+
+    const SIZE: usize = 600_004;
+
+    #[tokio::test]
+    async fn the_file_has_everything_though_nobody_reads_what_is_shown() {
+        let log = tempfile::NamedTempFile::new().expect("a scratch file");
+        let (pipe, mut child) = io::pipe().expect("a pipe");
+        let (mut reader, shown) = io::pipe().expect("a pipe");
+        let copier = Copier::start(CopyPlan {
+            sources: vec![Source {
+                pipe: OwnedFd::from(pipe),
+                shown: super::Destination::Raw(File::from(OwnedFd::from(shown))),
+            }],
+            file: log.reopen().expect("a scratch file"),
+            failed: Box::new(|error| panic!("{error}")),
+        })
+        .expect("it starts");
+        let text: Vec<u8> = (0..SIZE).map(|n| b"abcdefg\n"[n % 8]).collect();
+        child.write_all(&text).expect("the pipe takes it");
+        let finishing = copier.finish();
+        let limit = Duration::from_secs(30);
+        tokio::time::timeout(limit, finishing.filed).await.expect("in time").expect("it is filed");
+        assert_eq!(std::fs::read(log.path()).expect("a log"), text);
+        assert!(copier.unshown() > SIZE / 2);
+        // The reader wakes up, and gets the rest.
+        let mut seen = vec![0; SIZE];
+        let seen = tokio::task::spawn_blocking(move || reader.read_exact(&mut seen).map(|()| seen)).await;
+        assert_eq!(seen.expect("it is read").expect("all of it is shown"), text);
+        tokio::time::timeout(limit, finishing.shown).await.expect("in time").expect("it is shown");
+        assert_eq!(copier.unshown(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_flood_waits_for_who_reads_it_and_loses_nothing() {
+        let log = tempfile::NamedTempFile::new().expect("a scratch file");
+        let (pipe, mut child) = io::pipe().expect("a pipe");
+        let (reader, shown) = io::pipe().expect("a pipe");
+        let copier = Copier::start(CopyPlan {
+            sources: vec![Source {
+                pipe: OwnedFd::from(pipe),
+                shown: Destination::Raw(File::from(OwnedFd::from(shown))),
+            }],
+            file: log.reopen().expect("a scratch file"),
+            failed: Box::new(|error| panic!("{error}")),
+        })
+        .expect("it starts");
+        let flood =
+            tokio::task::spawn_blocking(move || (0..32).try_for_each(|n| child.write_all(&vec![b'a' + n; 256 * 1024])));
+        // Eight mebibytes through a queue of one: it stops, and goes on each time the reader has caught up.
+        let count = tokio::task::spawn_blocking(move || io::copy(&mut { reader }, &mut io::sink()));
+        flood.await.expect("it ends").expect("all is written");
+        copier.finish().shown.await.expect("it is shown");
+        drop(copier);
+        assert_eq!(count.await.expect("it ends").expect("it is read"), 8 << 20);
+        assert_eq!(log.as_file().metadata().expect("a log").len(), 8 << 20);
     }
 }

@@ -23,6 +23,7 @@ fn number(signal: StopSignal) -> Signal {
 
 /// Sends a stop signal to the process group of a spawned child, and wakes those of it that are stopped so that they can
 /// obey. Nothing is sent once the child has been reaped: its number may be another's then. Whether it was.
+#[must_use]
 pub fn signal_group(leader: Identity, signal: StopSignal) -> bool {
     let group = Pid::from_raw(leader.pid);
     registry().while_unreaped(leader, || {
@@ -33,6 +34,7 @@ pub fn signal_group(leader: Identity, signal: StopSignal) -> bool {
 }
 
 /// Sends SIGKILL to the process group of a spawned child, with the same condition.
+#[must_use]
 pub fn kill_group(leader: Identity) -> bool {
     registry().while_unreaped(leader, || {
         let _ = killpg(Pid::from_raw(leader.pid), Signal::SIGKILL);

@@ -15,14 +15,16 @@ mod os_signals;
 mod program;
 mod reaper;
 mod registry;
+mod showing;
 mod strangers;
 mod terminal;
 mod wait;
 
-pub use copy::{Copier, CopyPlan, Destination, LineSink, Source};
+pub use copy::{Copier, CopyPlan, Finishing, Source};
 pub use exit::Exit;
 pub use helper::Helper;
 pub use kill::{kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use os_signals::{OsSignals, Told};
 pub use reaper::{adopted, children, launch};
+pub use showing::{Destination, LineSink};

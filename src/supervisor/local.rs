@@ -21,13 +21,19 @@ use super::teardown;
 use crate::events::{Delivery, ExitStatus, Sink};
 use crate::health::wait_until_good;
 use crate::plan::{Kind, LogMode, Plan, Readiness};
-use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
+use crate::process::{self, Copier, CopyPlan, Exit, Finishing, Launch, Output, Source, Started};
 use crate::procfs::{Identity, Members, Proc};
 
 /// A wait is worth a line once it has lasted this long.
 const WORTH_SAYING: Duration = Duration::from_secs(1);
 /// How long a copier may take to write what is already there.
 const DRAIN: Duration = Duration::from_secs(2);
+/// The same at the very end.
+const FILED: Duration = Duration::from_secs(5);
+/// At the end output is shown for as long as somebody reads it: for that long without any progress,
+const QUIET: Duration = Duration::from_secs(2);
+/// and for that long in all.
+const SHOWN: Duration = Duration::from_secs(5);
 
 /// What is known of a unit's process, by the host and by the tasks that watch or stop it.
 #[derive(Debug)]
@@ -183,13 +189,31 @@ impl LocalHost {
         collector.is_some_and(|unit| self.slots[unit].root.get().is_some())
     }
 
-    /// Ends every copier: what was written is in the files, whoever still holds a pipe.
+    /// Ends every copier: what was written is in the files, whoever still holds a pipe, and shown as far as somebody
+    /// reads it.
     pub(super) async fn finish(&mut self) {
-        for slot in &self.slots {
-            if let Some(copier) = slot.copier.get() {
-                // Somebody who does not read gymrun's own stdout must not keep it here for ever.
-                let _ = tokio::time::timeout(DRAIN, copier.finish()).await;
+        let units = self.slots.iter().zip(&self.setting.plan.units);
+        let all = units.filter_map(|(slot, unit)| Some(self.finish_copier(&unit.name, slot.copier.get()?)));
+        futures_util::future::join_all(all).await;
+    }
+
+    async fn finish_copier(&self, name: &str, copier: &Copier) {
+        let Finishing { filed, mut shown } = copier.finish();
+        if tokio::time::timeout(FILED, filed).await.is_err() {
+            let message = format!("the end of its output is not in its log: it was not written within {FILED:?}");
+            self.setting.sink.warn(Some(name), message, None);
+        }
+        // Somebody who does not read gymrun's own output must not keep it here for ever.
+        let start = Instant::now();
+        let mut left = copier.unshown();
+        while tokio::time::timeout(QUIET, &mut shown).await.is_err() {
+            let now = copier.unshown();
+            if now >= left || start.elapsed() >= SHOWN {
+                let message = format!("the last {now} bytes of its output are not shown, since nobody reads them");
+                self.setting.sink.warn(Some(name), message, Some("its log has them".to_owned()));
+                break;
             }
+            left = now;
         }
     }
 }

@@ -27,4 +27,4 @@ pub use outcome::Outcome;
 pub use ports::{Ports, port_name};
 pub use resolve::Resolver;
 pub use run::{RunOptions, run};
-pub use show::{ByteSink, DriverOutput, OutputStream, ShowOutput};
+pub use show::{DriverOutput, ShowOutput};

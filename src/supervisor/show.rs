@@ -8,27 +8,20 @@ use crate::process::{Destination, LineSink};
 
 /// One of the two streams of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutputStream {
+pub(super) enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
 }
 
-/// Takes bytes of one of the two streams.
-pub type ByteSink = Arc<dyn Fn(OutputStream, &[u8]) + Send + Sync>;
-
 /// Where the driver's output is shown, byte for byte.
-#[derive(Clone)]
+#[derive(Clone, Copy, Debug)]
 pub enum DriverOutput {
     /// Its stdout on gymrun's stdout, its stderr on gymrun's stderr.
     Apart,
     /// Both on gymrun's stderr: stdout is for events.
     Stderr,
-    /// Nowhere.
-    Hidden,
-    /// Whoever draws on the terminal takes the bytes; called on the copier's thread.
-    Sink(ByteSink),
 }
 
 /// How output is shown.
@@ -54,14 +47,9 @@ impl ShowOutput {
             // gymrun was started with that stream closed.
             Err(_) => Destination::Nowhere,
         };
-        match (&self.driver, stream) {
-            (DriverOutput::Hidden, _) => Destination::Nowhere,
+        match (self.driver, stream) {
             (DriverOutput::Apart, OutputStream::Stdout) => own(std::io::stdout().as_fd()),
             (DriverOutput::Apart | DriverOutput::Stderr, _) => own(std::io::stderr().as_fd()),
-            (DriverOutput::Sink(sink), stream) => {
-                let sink = Arc::clone(sink);
-                Destination::Bytes(Box::new(move |bytes| sink(stream, bytes)))
-            }
         }
     }
 

@@ -49,10 +49,11 @@ impl Stop {
         let mut told = HashSet::new();
         if self.slot.running() || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
-            if let Some(root) = self.slot.root.get().filter(|_| self.slot.running()) {
-                if signal_group(*root, self.policy.signal) && self.policy.signal == StopSignal::Term {
-                    told.extend(left.iter().filter(|stat| stat.group == root.pid).map(|stat| stat.identity));
-                }
+            if let Some(root) = self.slot.root.get()
+                && signal_group(*root, self.policy.signal)
+                && self.policy.signal == StopSignal::Term
+            {
+                told.extend(left.iter().filter(|stat| stat.group == root.pid).map(|stat| stat.identity));
             }
             let mut ended = self.slot.ended.subscribe();
             let mut pause = SHORTEST_LOOK;

@@ -95,7 +95,11 @@ impl Job {
 
     /// Waits for an event of a kind about a process.
     pub fn wait_for_event(&self, kind: &str, process: &str) -> Value {
-        eventually(kind, || events(self.dir.path()).into_iter().find(|e| e["event"] == kind && e["process"] == process))
+        eventually(kind, || {
+            events(self.dir.path())
+                .into_iter()
+                .find(|e| e["event"] == kind && e["process"].as_str().unwrap_or_default() == process)
+        })
     }
 
     /// All events up to now.
