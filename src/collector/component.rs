@@ -280,6 +280,7 @@ impl Context {
 
     /// Says that something went wrong with data (at most a few lines in ten seconds) and keeps it as the last error.
     pub fn failed(&self, text: &str) {
+        let text = &self.log.secrets().mask(text);
         self.counters.set_last_error(&format!("{}: {text}", self.name));
         self.log.limited(text);
     }

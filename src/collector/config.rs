@@ -12,6 +12,7 @@ use super::node::{Entry, Node};
 use super::pipelines::{self, Pipeline};
 use super::processors::PROCESSORS;
 use super::receivers::RECEIVERS;
+use super::secrets::Secrets;
 use super::section::{Findings, Section};
 use super::service::{self, Reference};
 use crate::diag::{Problem, Problems};
@@ -57,6 +58,8 @@ pub struct Config {
     pub resource: Vec<(String, String)>,
     /// What the author should know although the configuration runs.
     pub warnings: Problems,
+    /// What no text may show.
+    pub secrets: Secrets,
 }
 
 impl Config {
@@ -89,6 +92,7 @@ impl Config {
             log_level: service.log_level,
             resource: service.resource,
             warnings: problems,
+            secrets: findings.secrets.into_inner(),
         })
     }
 }

@@ -7,13 +7,14 @@
 //! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`, in values, not
 //!   in keys. Whoever wants a variable's `$` to survive doubles it in the variable.
 //!
-//! Values never show up in messages: they may be secrets.
+//! Values never show up in messages: they may be secrets. Those of variables named like one are noted, so that nothing
+//! that is said later shows them.
 
 use std::ffi::OsString;
 
 use super::node::{Entry, Node, Value};
 use super::section::Findings;
-use crate::diag::Problem;
+use crate::diag::{Problem, is_secret_name};
 
 const MOST_ROUNDS: usize = 1000;
 const MOST_BYTES: usize = 1 << 20;
@@ -133,7 +134,12 @@ impl Expander<'_> {
         }
         match (self.sources.variable)(name) {
             Some(value) => match value.into_string() {
-                Ok(text) => Ok(Found::Text(text)),
+                Ok(text) => {
+                    if is_secret_name(name) {
+                        self.findings.secrets.borrow_mut().add(&unescape(&text));
+                    }
+                    Ok(Found::Text(text))
+                }
                 Err(_) => Err(Problem::new(format!("the value of the variable `{name}` is not UTF-8"))),
             },
             None => Ok(match default {

@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::secrets::Secrets;
+
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -42,6 +44,7 @@ pub struct Log {
     least: Level,
     name: Arc<str>,
     limit: Arc<Mutex<Limit>>,
+    secrets: Arc<Secrets>,
 }
 
 const WINDOW: Duration = Duration::from_secs(10);
@@ -58,13 +61,13 @@ impl Log {
     /// Lines of `least` and above go to `sink`.
     #[must_use]
     pub fn new(sink: Sink, least: Level) -> Self {
-        Self { sink, least, name: "collector".into(), limit: Arc::default() }
+        Self { sink, least, name: "collector".into(), limit: Arc::default(), secrets: Arc::default() }
     }
 
     /// The same sink under another name, with a limit of its own.
     #[must_use]
     pub fn named(&self, name: impl Into<Arc<str>>) -> Self {
-        Self { sink: self.sink.clone(), least: self.least, name: name.into(), limit: Arc::default() }
+        Self { name: name.into(), limit: Arc::default(), ..self.clone() }
     }
 
     /// The same with another least level.
@@ -72,6 +75,19 @@ impl Log {
     pub fn from_level(mut self, least: Level) -> Self {
         self.least = least;
         self
+    }
+
+    /// The same, and none of `secrets` in its lines.
+    #[must_use]
+    pub fn without(mut self, secrets: Arc<Secrets>) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// What its lines do not show.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// A line for those who work on the collector.
@@ -116,7 +132,7 @@ impl Log {
         if level >= self.least {
             let time = jiff::Timestamp::now();
             // A message may quote what others sent; it must stay one line.
-            let text = text.replace(['\n', '\r'], " ");
+            let text = self.secrets.mask(text).replace(['\n', '\r'], " ");
             (self.sink)(&format!("{time:.3} {level} {}: {text}", self.name));
         }
     }

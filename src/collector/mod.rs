@@ -32,6 +32,7 @@ pub mod processors;
 pub mod receivers;
 pub mod run;
 pub mod scalar;
+pub mod secrets;
 pub mod section;
 pub mod service;
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub async fn run(
     surroundings: Surroundings,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Arc<Counters>, Problem> {
-    let log = Log::new(surroundings.sink, Level::Info).from_level(config.log_level);
+    let secrets = Arc::new(config.secrets.clone());
+    let log = Log::new(surroundings.sink, Level::Info).from_level(config.log_level).without(secrets.clone());
     let context = Context {
         name: "collector".into(),
         log: log.clone(),
@@ -50,7 +51,7 @@ pub async fn run(
     let (controls, counters) = (context.controls.clone(), context.counters.clone());
     tokio::pin!(shutdown);
     let mut graph = tokio::select! {
-        graph = Graph::start(config, context.clone()) => graph?,
+        graph = Graph::start(config, context.clone()) => graph.map_err(|problem| secrets.mask_problem(problem))?,
         () = &mut shutdown => return Ok(counters),
     };
     controls.set_state(State::Ready(jiff::Timestamp::now(), std::time::Instant::now()));
@@ -73,7 +74,7 @@ pub async fn run(
     graph.stop_extensions(deadline, &context).await;
     match failure {
         None => Ok(counters),
-        Some(failure) => Err(Problem::new(failure)),
+        Some(failure) => Err(secrets.mask_problem(Problem::new(failure))),
     }
 }
 

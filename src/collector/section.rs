@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::duration::parse_duration;
 use super::node::{Entry, Node, Value};
+use super::secrets::Secrets;
 use crate::diag::{Location, Problem, Problems};
 
 /// Where problems go, and in which file they are.
@@ -16,16 +17,19 @@ pub struct Findings {
     pub file: String,
     /// What was found so far.
     pub problems: RefCell<Problems>,
+    /// What no text may show.
+    pub secrets: RefCell<Secrets>,
 }
 
 impl Findings {
     /// Nothing found in `file` yet.
     pub fn new(file: impl Into<String>) -> Self {
-        Self { file: file.into(), problems: RefCell::default() }
+        Self { file: file.into(), problems: RefCell::default(), secrets: RefCell::default() }
     }
 
     /// Records a problem at a line and path.
     pub fn push(&self, line: u32, path: &str, problem: Problem) {
+        let problem = self.secrets.borrow().mask_problem(problem);
         let problem = problem.at(path).in_file(Location::new(self.file.clone(), line));
         self.problems.borrow_mut().push(problem);
     }
@@ -260,6 +264,11 @@ impl<'a> Section<'a> {
                 None
             }
         }
+    }
+
+    /// Keeps a value out of every text from now on.
+    pub fn secret(&self, value: &str) {
+        self.findings.secrets.borrow_mut().add(value);
     }
 
     /// Records a problem at a key of this section (or at the section, if the key is absent).

@@ -7,5 +7,5 @@ pub mod exit;
 mod names;
 mod problem;
 
-pub use names::nearest;
+pub use names::{is_secret_name, nearest};
 pub use problem::{Location, Problem, Problems, Severity, render};

@@ -1,4 +1,4 @@
-//! The nearest right name for a wrong one.
+//! What names say: the nearest right one for a wrong one, and which name a secret.
 
 /// The candidate that is most like `wrong`, if any is near enough to be meant.
 ///
@@ -13,6 +13,13 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
         }
     }
     best.map(|(_, name)| name)
+}
+
+/// Whether what a variable of this name holds is kept from sight, whatever it is.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["TOKEN", "KEY", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
 }
 
 fn fold(name: &str) -> String {

@@ -19,6 +19,6 @@ pub use job::{
 };
 pub use process::{
     COLLECTOR, DRIVER, Kind, LogMode, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind, Readiness, ShownValue, Stdin,
-    StopPolicy, StopSignal, Unit, Variable, VariableValue, is_secret_name, process_mark,
+    StopPolicy, StopSignal, Unit, Variable, VariableValue, process_mark,
 };
 pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 
 use super::text::{Text, Value};
-use crate::diag::Location;
+use crate::diag::{Location, is_secret_name};
 
 /// The name of the collector among the units.
 pub const COLLECTOR: &str = "otel_collector";
@@ -126,13 +126,6 @@ impl Variable {
         };
         Self { value, source: source.into(), masked: secret.then(|| format!("<{name}>")) }
     }
-}
-
-/// Whether a variable of that name is taken for a secret whatever its value is.
-#[must_use]
-pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["TOKEN", "KEY", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
 }
 
 /// A variable's value as it may be printed or stored.

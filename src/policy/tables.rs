@@ -8,10 +8,9 @@ use super::convert::tree_to_lua;
 use super::host::{host, prelude};
 use super::late::{Late, late, reference};
 use super::spec::{EnvSpec, EnvValue, Gpus, OtelSpec, ProcessSpec, Spec, TelemetrySpec};
+use crate::diag::is_secret_name;
 use crate::inputs::World;
-use crate::plan::{
-    Kind, PortChoice, ProbeKind, Readiness, Reference, StopSignal, Text, Value as PlanValue, is_secret_name,
-};
+use crate::plan::{Kind, PortChoice, ProbeKind, Readiness, Reference, StopSignal, Text, Value as PlanValue};
 
 /// A table under construction, and the fields that may be asked of it.
 pub struct Block<'a> {

@@ -91,3 +91,45 @@ async fn partial_success_is_counted_and_not_sent_again() {
     let traces = &collector.delivery()["traces"];
     assert_eq!((&traces["sent"], &traces["rejected"]), (&json!(7), &json!(3)));
 }
+
+/// What an endpoint quotes of the request is in no line and in no report, not even in part.
+#[tokio::test]
+async fn an_endpoint_that_quotes_the_token_is_not_quoted() {
+    let token = "t0ken-th4t-must-n0t-be-seen";
+    for status in [401, 503] {
+        let sink = Sink::start(vec![Answer::Quote(status)]).await;
+        let retry = "    retry_on_failure: {initial_interval: 10ms, max_elapsed_time: 20ms}";
+        let mut collector = Collector::start(&to(&sink, retry), &[("TOKEN", token)]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
+        sink.wait(1).await;
+        assert_eq!(collector.stop().await, 0);
+        let (stderr, delivery) = (collector.stderr(), collector.delivery().to_string());
+        for text in [&stderr, &delivery] {
+            assert!(text.contains(&format!("status {status}: invalid credentials: ***")), "{text}");
+            assert!(!text.contains("t0ken") && !text.contains("Bearer"), "{text}");
+        }
+    }
+}
+
+/// A password in a URL goes out as a header; what is quoted of it is as secret. Problems of the start keep values of
+/// secret variables too.
+#[tokio::test]
+async fn passwords_of_urls_and_values_of_secret_variables_stay_unseen() {
+    let sink = Sink::start(vec![Answer::Quote(401)]).await;
+    let exporter = format!("  otlp_http:\n    endpoint: http://someone:${{env:MY_PASSWORD}}@127.0.0.1:{}", sink.port);
+    let yaml = config("  batch: {timeout: 10ms}", "batch", &exporter, "file, otlp_http");
+    let mut collector = Collector::start(&yaml, &[("MY_PASSWORD", "pass-word")]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
+    let seen = sink.wait(1).await;
+    assert_eq!(seen[0].headers["authorization"], "Basic c29tZW9uZTpwYXNzLXdvcmQ=");
+    assert_eq!(collector.stop().await, 0);
+    let stderr = collector.stderr();
+    assert!(stderr.contains("invalid credentials: ***") && !stderr.contains("c29tZ"), "{stderr}");
+
+    let exporter = "  otlp_http: {endpoint: http://x:1, encoding: \"${env:MY_KEY}\", timeout: \"${env:MY_KEY}\"}";
+    let mut collector =
+        Collector::spawn(&config("  batch: {}", "batch", exporter, "file, otlp_http"), &[("MY_KEY", "k3y-value")]);
+    assert_eq!(collector.ended().await, 1);
+    let stderr = collector.stderr();
+    assert!(stderr.contains("`***` is not a value of `encoding`") && !stderr.contains("k3y"), "{stderr}");
+}

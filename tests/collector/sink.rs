@@ -15,6 +15,8 @@ use axum::http::Response;
 pub enum Answer {
     /// A status with headers and a body.
     Give(u16, Vec<(&'static str, &'static str)>, &'static [u8]),
+    /// A status with what the request said of who sent it, in words of its own.
+    Quote(u16),
     /// Never.
     Hang,
 }
@@ -77,6 +79,7 @@ async fn take(State(sink): State<Sink>, request: Request) -> Response<Body> {
     } else {
         raw.to_vec()
     };
+    let quote = headers.get("authorization").cloned().unwrap_or_default();
     let place = {
         let mut seen = sink.seen.lock().expect("lock");
         seen.push(Seen { at: Instant::now(), path: parts.uri.path().to_owned(), headers, body });
@@ -84,6 +87,10 @@ async fn take(State(sink): State<Sink>, request: Request) -> Response<Body> {
     };
     match &sink.answers[place.min(sink.answers.len() - 1)] {
         Answer::Hang => std::future::pending().await,
+        Answer::Quote(status) => {
+            let body = format!("invalid credentials: {quote} {}{quote}", "x".repeat(200 - 35 - quote.len()));
+            Response::builder().status(*status).body(Body::from(body)).expect("a response")
+        }
         Answer::Give(status, headers, body) => {
             let mut response = Response::builder().status(*status);
             for (name, value) in headers {

@@ -7,8 +7,8 @@ use super::defaults::ByKind;
 use super::fields::{Fields, late, path, words};
 use super::kinds::{Table, TextRule};
 use super::tables;
-use super::value::{boolean, document, entries, is_secret_name, items, literal, status};
-use crate::diag::{Location, Problem, Problems};
+use super::value::{boolean, document, entries, items, literal, status};
+use crate::diag::{Location, Problem, Problems, is_secret_name};
 use crate::inputs::{Node, NodeValue, World};
 use crate::plan::{
     Kind, LogMode, OnExit, PortChoice, Probe, ProbeKind, Readiness, Reference, StopPolicy, StopSignal, Text,

@@ -147,12 +147,6 @@ pub fn is_variable(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether what a variable of this name holds is kept from sight.
-pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    ["TOKEN", "KEY", "SECRET", "PASSWORD"].iter().any(|part| name.contains(part))
-}
-
 /// Contents of a file or a variable.
 pub fn document(node: &Node, rule: TextRule) -> Option<Value> {
     match &node.value {

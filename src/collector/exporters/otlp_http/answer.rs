@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::collector::component::Refusal;
+use crate::collector::secrets::Secrets;
 use crate::otlp::Signal;
 use crate::otlp::wire::{Reader, Value};
 
@@ -20,24 +21,26 @@ pub(super) enum Outcome {
 /// How much of an answer's body is shown.
 const SHOWN: usize = 200;
 
-/// Reads an answer: its status, content type, `Retry-After` and body.
+/// Reads an answer: its status, content type, `Retry-After` and body. What it says is shown without `secrets`: an
+/// endpoint may quote what it was sent.
 pub(super) fn read(
     signal: Signal,
     status: u16,
     content_type: Option<&str>,
     retry_after: Option<&str>,
     body: &[u8],
+    secrets: &Secrets,
 ) -> Outcome {
     let kind = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
     if (200..300).contains(&status) {
         return if let Some((rejected, message)) = partial_success(signal, &kind, body) {
-            Outcome::Accepted { rejected, message }
+            Outcome::Accepted { rejected, message: shown(&message, secrets) }
         } else {
             let message = format!("status {status} with a body that is no OTLP answer");
             Outcome::Never(Refusal::permanent("bad_answer", message).answered(13))
         };
     }
-    let words = error_words(&kind, body);
+    let words = shown(&error_words(&kind, body), secrets);
     let message = if words.is_empty() { format!("status {status}") } else { format!("status {status}: {words}") };
     let mut refusal = Refusal::permanent(format!("http_{status}"), message).answered(code(status));
     if matches!(status, 429 | 502 | 503 | 504) {
@@ -117,7 +120,7 @@ fn json_partial_success(signal: Signal, body: &[u8]) -> Option<(u64, String)> {
     Some((rejected.and_then(number).unwrap_or(0), message.unwrap_or_default().to_owned()))
 }
 
-/// The message of a google.rpc.Status, else the first bytes of the body.
+/// The message of a google.rpc.Status, else the body.
 fn error_words(kind: &str, body: &[u8]) -> String {
     let message = match kind {
         "application/x-protobuf" => {
@@ -135,7 +138,12 @@ fn error_words(kind: &str, body: &[u8]) -> String {
             .and_then(|answer| answer.get("message")?.as_str().map(str::to_owned)),
         _ => None,
     };
-    let text = message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned());
+    message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
+}
+
+/// What is shown of a peer's words: no secret, then no more than so much, in one line.
+fn shown(text: &str, secrets: &Secrets) -> String {
+    let text = secrets.mask_cut(text);
     let shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
     shown.trim().to_owned()
 }
@@ -162,7 +170,7 @@ mod tests {
 
     #[test]
     fn partial_success_in_both_encodings() {
-        let read = |kind, body: &[u8]| read(Signal::Metrics, 200, kind, None, body);
+        let read = |kind, body: &[u8]| read(Signal::Metrics, 200, kind, None, body, &Secrets::default());
         assert_eq!(read(PROTOBUF, b""), accepted(0, ""));
         assert_eq!(read(PROTOBUF, &[10, 0]), accepted(0, ""));
         assert_eq!(read(PROTOBUF, &[10, 7, 8, 3, 18, 3, b'b', b'a', b'd']), accepted(3, "bad"));
@@ -177,7 +185,8 @@ mod tests {
 
     #[test]
     fn which_statuses_are_tried_again() {
-        let read = |status, after| read(Signal::Traces, status, JSON, after, br#"{"code":8,"message":"slow\ndown"}"#);
+        let body = br#"{"code":8,"message":"slow\ndown"}"#;
+        let read = |status, after| read(Signal::Traces, status, JSON, after, body, &Secrets::default());
         for status in [429, 502, 503, 504] {
             assert!(matches!(read(status, None), Outcome::Later { pause: None, .. }), "{status}");
         }
@@ -190,6 +199,29 @@ mod tests {
         assert!(matches!(read(503, Some("soon")), Outcome::Later { pause: None, .. }));
         for (status, http) in [(400, 400), (401, 401), (403, 403), (404, 404), (413, 500), (500, 500), (302, 500)] {
             assert!(matches!(read(status, None), Outcome::Never(refusal) if refusal.http_status() == http), "{status}");
+        }
+    }
+
+    /// An endpoint that quotes the header is not quoted, in whatever part of its answer, at the border of what is shown
+    /// too.
+    #[test]
+    fn no_secret_is_shown() {
+        let mut secrets = Secrets::default();
+        secrets.add("Bearer t0ken-th4t");
+        let said = |status, kind, body: &[u8]| match read(Signal::Traces, status, kind, None, body, &secrets) {
+            Outcome::Accepted { message, .. } => message,
+            Outcome::Later { refusal, .. } | Outcome::Never(refusal) => refusal.message,
+        };
+        let wire = [&[18, 17][..], b"Bearer t0ken-th4t"].concat();
+        let partial = br#"{"partialSuccess":{"errorMessage":"for t0ken-th4t"}}"#;
+        let message = br#"{"message":"bad token t0ken-th4t, sir"}"#;
+        assert_eq!(said(401, None, b"no: Bearer t0ken-th4t"), "status 401: no: ***");
+        assert_eq!(said(503, PROTOBUF, &wire), "status 503: ***");
+        assert_eq!(said(403, JSON, message), "status 403: bad token ***, sir");
+        assert_eq!(said(200, JSON, partial), "for ***");
+        for before in 180..=200 {
+            let body = [&vec![b'x'; before][..], b"t0ken-th4t"].concat();
+            assert!(!said(400, None, &body).contains("t0k"), "{before}");
         }
     }
 }

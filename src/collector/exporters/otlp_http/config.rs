@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use data_encoding::BASE64;
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -98,12 +99,52 @@ const DEFAULT_QUEUE: Queue = Queue { size: 1000, consumers: 10, block: false };
 fn url(section: &mut Section<'_>, key: &'static str) -> Option<Url> {
     let text = section.text(key)?;
     let problem = match Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => return Some(url),
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
+            keep_secret(section, &url);
+            return Some(url);
+        }
         Ok(_) => Problem::new(format!("`{key}` begins neither with `http://` nor with `https://`")),
         Err(error) => Problem::new(format!("`{key}` is no URL: {error}")),
     };
     section.problem(key, problem.hint("write `https://host:port`"));
     None
+}
+
+/// What of a URL is secret: user and password, as they are written and as the header that is made of them, and the values
+/// of its query.
+fn keep_secret(section: &Section<'_>, url: &Url) {
+    let (user, password) = (url.username(), url.password().unwrap_or_default());
+    for part in [user, password] {
+        section.secret(part);
+        section.secret(&decoded(part));
+    }
+    if !user.is_empty() || !password.is_empty() {
+        let pair = format!("{}:{}", decoded(user), decoded(password));
+        section.secret(&pair);
+        section.secret(&format!("Basic {}", BASE64.encode(pair.as_bytes())));
+    }
+    for (_, value) in url.query_pairs() {
+        section.secret(&value);
+    }
+    for pair in url.query().unwrap_or_default().split('&') {
+        section.secret(pair.split_once('=').map_or("", |(_, value)| value));
+    }
+}
+
+/// The text of a part of a URL without its `%XX`.
+fn decoded(part: &str) -> String {
+    let mut pieces = part.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        if let Some(byte) = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(byte);
+            bytes.extend_from_slice(&piece.as_bytes()[2..]);
+        } else {
+            bytes.push(b'%');
+            bytes.extend_from_slice(piece.as_bytes());
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The signal's own endpoint as it stands, or its path below the base.
@@ -120,6 +161,7 @@ fn signal_url(section: &mut Section<'_>, base: Option<&Url>, key: &'static str, 
 fn headers(section: &mut Section<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in section.text_map("headers").unwrap_or_default() {
+        section.secret(&value);
         let key = HeaderName::try_from(name.as_str());
         match (key, HeaderValue::try_from(value)) {
             (Ok(key), Ok(mut value)) => {
@@ -224,5 +266,29 @@ mod tests {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(!text.contains("s3cr3t"), "{text}");
+    }
+
+    #[test]
+    fn what_an_endpoint_is_told_in_secret_is_kept_from_every_text() {
+        let yaml = "endpoint: \"https://us%65r-one:p%40ss-word@x:1/?api=s3cr3t%21\"\n\
+                    headers: {Authorization: Bearer t0ken-1, X-Tenant: tenant-1}\n";
+        let findings = crate::collector::section::Findings::new("c.yaml");
+        let node = crate::collector::load::read_text(yaml, &|_| None, &findings).expect("YAML");
+        Section::read(&findings, &node, "", 1, |section| drop(read(section)));
+        let secrets = findings.secrets.into_inner();
+        let basic = BASE64.encode(b"user-one:p@ss-word");
+        for secret in [
+            "us%65r-one",
+            "user-one",
+            "p%40ss-word",
+            "p@ss-word",
+            "s3cr3t!",
+            "s3cr3t%21",
+            "t0ken-1",
+            "tenant-1",
+            &basic,
+        ] {
+            assert_eq!(secrets.mask(&format!("<{secret}>")), "<***>");
+        }
     }
 }

@@ -89,7 +89,6 @@ impl Sender {
         let rejected = usize::try_from(rejected).unwrap_or(usize::MAX).min(items);
         self.context.count(self.signal, Tally::Sent, items - rejected);
         self.context.count(self.signal, Tally::Rejected, rejected);
-        let message: String = message.chars().take(200).collect();
         if rejected > 0 {
             self.context.failed(&format!("{rejected} {} rejected: {message}", items_word(self.signal)));
         } else if !message.is_empty() {
@@ -112,7 +111,7 @@ impl Sender {
         }
         match request.send().await {
             Ok(answer) => self.read(answer).await,
-            Err(error) => not_answered(&error),
+            Err(error) => self.not_answered(&error),
         }
     }
 
@@ -128,11 +127,24 @@ impl Sender {
                 Ok(None) => break,
                 // A status that says no is an answer, however its body ends.
                 Err(_) if !(200..300).contains(&status) => break,
-                Err(error) => return not_answered(&error),
+                Err(error) => return self.not_answered(&error),
             }
         }
         body.truncate(ANSWER_LIMIT);
-        answer::read(self.signal, status, content_type.as_deref(), retry_after.as_deref(), &body)
+        answer::read(
+            self.signal,
+            status,
+            content_type.as_deref(),
+            retry_after.as_deref(),
+            &body,
+            self.context.log.secrets(),
+        )
+    }
+
+    fn not_answered(&self, error: &reqwest::Error) -> Outcome {
+        let reason = if error.is_timeout() { "timeout" } else { "connection" };
+        let words = self.context.log.secrets().mask(&words(error));
+        Outcome::Later { refusal: Refusal::retryable(reason, words), pause: None }
     }
 
     /// The body as it is sent, made once for all tries.
@@ -153,11 +165,6 @@ impl Sender {
         let written = encoder.write_all(&plain);
         written.and_then(|()| encoder.finish()).unwrap_or_default().into()
     }
-}
-
-fn not_answered(error: &reqwest::Error) -> Outcome {
-    let reason = if error.is_timeout() { "timeout" } else { "connection" };
-    Outcome::Later { refusal: Refusal::retryable(reason, words(error)), pause: None }
 }
 
 /// The refusal of what a stop did not leave time for.

@@ -97,13 +97,17 @@ fn authorization(job: &mut Section<'_>) -> Option<Authorization> {
     let inline = |secret: &Option<Secret>| !matches!(secret, Some(Secret::File(_)));
     let checkable = match &found {
         Some(Authorization::Other { credentials, .. }) => inline(credentials),
-        _ => false,
+        Some(Authorization::Basic { username, password }) => inline(username) && inline(password),
+        None => false,
     };
-    if let (Some(authorization), true) = (&found, checkable)
-        && authorization.header().is_err()
-    {
-        let problem = Problem::new("the credentials have a character that no header may have");
-        job.problem("authorization", problem.hint("look for a line end at the end of the variable"));
+    if let (Some(authorization), true) = (&found, checkable) {
+        match authorization.header() {
+            Ok(header) => job.secret(&String::from_utf8_lossy(header.as_bytes())),
+            Err(_) => {
+                let problem = Problem::new("the credentials have a character that no header may have");
+                job.problem("authorization", problem.hint("look for a line end at the end of the variable"));
+            }
+        }
     }
     found
 }
@@ -115,6 +119,7 @@ fn secret(section: &mut Section<'_>, key: &'static str, file: &'static str) -> O
     if inline.is_some() && path.is_some() {
         section.problem(file, Problem::new(format!("only one of `{key}` and `{file}` may be there")));
     }
+    section.secret(inline.as_deref().unwrap_or_default());
     inline.map(Secret::Inline).or(path.map(Secret::File))
 }
 
@@ -147,10 +152,11 @@ fn own_headers(job: &mut Section<'_>) -> Vec<(HeaderName, Secret)> {
             continue;
         };
         for secret in secrets.unwrap_or_default() {
-            if let Secret::Inline(text) = &secret
-                && let Err(why) = header_value(text)
-            {
-                job.problem_at(KEY, entry.line, Problem::new(format!("`{}`: {why}", entry.key)));
+            if let Secret::Inline(text) = &secret {
+                job.secret(text);
+                if let Err(why) = header_value(text) {
+                    job.problem_at(KEY, entry.line, Problem::new(format!("`{}`: {why}", entry.key)));
+                }
             }
             headers.push((name.clone(), secret));
         }
