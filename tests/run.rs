@@ -1,5 +1,4 @@
 //! The real binary runs small jobs: exit codes, order of the end, what is left behind, what stands in the job directory.
-#![expect(clippy::disallowed_methods, reason = "the tests start the binary from outside")]
 
 mod binary;
 

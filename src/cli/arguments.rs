@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::collector::CollectorArgs;
-use crate::diag::{Problem, Problems, render};
+use crate::diag::{Problem, Problems, exit, render};
 use crate::inputs::World;
 use crate::plan::Plan;
 use crate::policy::{self, LogSink, Request};
@@ -57,6 +57,10 @@ pub(super) struct JobArguments {
     /// The job id, instead of a new one.
     #[arg(long, value_name = "ID")]
     pub(super) job_id: Option<String>,
+    /// Output for programs: events of a run as JSON lines on stdout (the driver's output then goes to stderr), a plan as
+    /// JSON, problems of a check as JSON lines.
+    #[arg(long)]
+    pub(super) json: bool,
     /// Say more: what `gym.log` and `print` of Lua files say.
     #[arg(long, short)]
     pub(super) verbose: bool,
@@ -69,9 +73,6 @@ pub(super) struct RunArguments {
     pub(super) file: Option<PathBuf>,
     #[command(flatten)]
     pub(super) job: JobArguments,
-    /// Events as JSON lines on stdout; the driver's output then goes to stderr.
-    #[arg(long)]
-    pub(super) json: bool,
     /// Print the plan and start nothing: the same as `gymrun plan`.
     #[arg(long)]
     pub(super) resolve_only: bool,
@@ -160,9 +161,14 @@ pub(super) fn say_problems(problems: &Problems) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints to stdout. A reader that went away is nobody's error.
-pub(super) fn print(text: &str) {
+/// Prints to stdout and gives the exit code: a reader that went away is nobody's error, a full disk is.
+pub(super) fn print(text: &str) -> i32 {
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    let _ = out.flush();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say_problems(&Problem::new(format!("cannot write to standard output: {error}")).into());
+            exit::FAILED
+        }
+        _ => exit::OK,
+    }
 }

@@ -3,12 +3,10 @@
 use clap::CommandFactory as _;
 
 use super::arguments::{Cli, print};
-use crate::diag::exit;
 
 /// Prints the completions of a shell.
 pub(super) fn run(shell: clap_complete::Shell) -> i32 {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "gymrun", &mut script);
-    print(&String::from_utf8_lossy(&script));
-    exit::OK
+    print(&String::from_utf8_lossy(&script))
 }

@@ -13,8 +13,8 @@ pub(super) fn run(arguments: &PlanArguments) -> i32 {
             let mut warnings = crate::diag::Problems::new();
             plan.warnings.iter().cloned().for_each(|w| warnings.push(w));
             say_problems(&warnings);
-            print(&render(&plan, arguments.format, arguments.show));
-            exit::OK
+            let format = if arguments.job.json { Format::Json } else { arguments.format };
+            print(&render(&plan, format, arguments.show))
         }
         Err(problems) => {
             say_problems(&problems);

@@ -22,13 +22,13 @@ pub(super) fn run(arguments: &RunArguments) -> i32 {
         return super::plan::run(&PlanArguments {
             file: file.clone(),
             job: arguments.job.clone(),
-            format: if arguments.json { Format::Json } else { Format::Text },
+            format: Format::Text,
             show: None,
             arguments: arguments.arguments.clone(),
         });
     }
     match arguments.job.load(file, &arguments.arguments, true) {
-        Ok(plan) => run_plan(&plan, arguments.json),
+        Ok(plan) => run_plan(&plan, arguments.job.json),
         Err(problems) => {
             say_problems(&problems);
             exit::INVALID

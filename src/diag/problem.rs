@@ -106,7 +106,9 @@ impl Problem {
     /// The same problem with "did you mean" for the nearest of `candidates`, or the list of them if few.
     #[must_use]
     pub fn suggest<'a>(self, wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
-        let candidates: Vec<&str> = candidates.into_iter().collect();
+        let mut candidates: Vec<&str> = candidates.into_iter().collect();
+        candidates.sort_unstable();
+        candidates.dedup();
         match super::nearest(wrong, candidates.iter().copied()) {
             Some(name) => self.hint(format!("did you mean `{name}`?")),
             None if candidates.is_empty() => self,

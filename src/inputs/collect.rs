@@ -6,7 +6,7 @@ use super::files::{Language, SourceFile};
 use super::fragments::{BuiltIn, Fragment, Library, ReadFile, names};
 use super::interpolate::Reading;
 use super::node::{Node, NodeValue};
-use super::read::read_yaml;
+use super::read::read_yaml_beside;
 use super::settings::{COMMAND_LINE, settings};
 use super::world::World;
 use crate::diag::{Location, Problem, Problems};
@@ -40,6 +40,8 @@ pub struct Layers {
     pub job: Node,
     /// `--set` and `--output-path`, `site` taken out.
     pub settings: Node,
+    /// Values that could not be read, in files that could; their text stands in their place.
+    pub unreadable: Problems,
 }
 
 impl Request<'_> {
@@ -47,22 +49,26 @@ impl Request<'_> {
     pub fn collect(&self, job_file: &Path, read_lua: &mut ReadFile<'_>) -> Result<Layers, Problems> {
         let reading = Reading { world: self.world, job_id: self.job_id };
         let file = SourceFile::read_job(job_file, self.world)?;
+        let mut unreadable = Problems::new();
         let mut read = |file: &SourceFile| match file.language {
             Language::Lua => read_lua(file),
-            Language::Yaml => read_yaml(&file.text, &file.display, reading),
+            Language::Yaml => read_yaml_beside(&file.text, &file.display, reading, &mut unreadable),
         };
         let job = read(&file).and_then(|job| refuse_submit_form(job, file.language));
-        self.collect_around(job, &file.display, &mut read)
+        let layers = self.collect_around(job, &file.display, &mut read);
+        beside(layers, unreadable)
     }
 
     /// The layers of a job that is a value already.
     pub fn collect_value(&self, job: Node, read_lua: &mut ReadFile<'_>) -> Result<Layers, Problems> {
         let reading = Reading { world: self.world, job_id: self.job_id };
+        let mut unreadable = Problems::new();
         let mut read = |file: &SourceFile| match file.language {
             Language::Lua => read_lua(file),
-            Language::Yaml => read_yaml(&file.text, &file.display, reading),
+            Language::Yaml => read_yaml_beside(&file.text, &file.display, reading, &mut unreadable),
         };
-        self.collect_around(Ok(job), "<job>", &mut read)
+        let layers = self.collect_around(Ok(job), "<job>", &mut read);
+        beside(layers, unreadable)
     }
 
     fn collect_around(
@@ -85,7 +91,13 @@ impl Request<'_> {
         let library = Library::new(self.world, self.built_in);
         let site = self.site(&library, take(&mut job, "site"), take(&mut settings, "site"), &mut problems);
         let fragments = library.collect(&site, read).map_err(|found| problems.extend(found)).unwrap_or_default();
-        problems.into_result(Layers { job_file: job_file.to_owned(), fragments, job, settings })
+        problems.into_result(Layers {
+            job_file: job_file.to_owned(),
+            fragments,
+            job,
+            settings,
+            unreadable: Problems::new(),
+        })
     }
 
     /// The names of the fragments, lowest first, and who asked for them.
@@ -114,6 +126,14 @@ impl Request<'_> {
         }
         let name = if library.has("default") { "default" } else { "local" };
         vec![(name.to_owned(), Location::file("<built-in>"))]
+    }
+}
+
+/// The layers with what could not be read, or all problems.
+fn beside(layers: Result<Layers, Problems>, unreadable: Problems) -> Result<Layers, Problems> {
+    match layers {
+        Ok(layers) => Ok(Layers { unreadable, ..layers }),
+        Err(found) => Err(unreadable.into_iter().chain(found).collect()),
     }
 }
 

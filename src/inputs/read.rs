@@ -11,11 +11,24 @@ use crate::yaml::{self, Yaml, YamlValue};
 /// Reads a job or a fragment in YAML: scratch keys of the root (those that begin with `_`) are left out, `!unset` and
 /// `!off` mean what Lua's `gym.unset` and `false` mean, and `${...}` is read (see [`interpolate`]).
 pub fn read_yaml(text: &str, file: &str, reading: Reading<'_>) -> Result<Node, Problems> {
+    let mut problems = Problems::new();
+    let node = read_yaml_beside(text, file, reading, &mut problems)?;
+    problems.into_result(node)
+}
+
+/// The same, where a value that cannot be read is no reason to stop: its problem goes to `problems` and its text stands
+/// in its place, so that what else is wrong can be said beside it.
+pub fn read_yaml_beside(
+    text: &str,
+    file: &str,
+    reading: Reading<'_>,
+    problems: &mut Problems,
+) -> Result<Node, Problems> {
     let mut yaml = yaml::read(text, file)?;
     if let YamlValue::Map(map) = &mut yaml.value {
         map.retain(|key, _| !key.starts_with('_'));
     }
-    typed(yaml, "", reading)
+    Ok(convert(yaml, &mut String::new(), reading, problems))
 }
 
 /// Reads a value of the command line, which will stand at `path`; nothing in it is scratch.

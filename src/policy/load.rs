@@ -95,8 +95,9 @@ fn read(lua: &Lua, request: &Request, job_id: &str) -> Result<Plan, Problems> {
     let mut read_lua = |file: &SourceFile| read_lua(lua, file, file.display == job_display);
     let layers = layers.collect(&request.job_file, &mut read_lua)?;
     let job_file = layers.job_file.clone();
+    let mut unreadable = layers.unreadable.clone();
+    unreadable.extend(host(lua).map_err(|error| problem_of(lua, &error))?.problems.take());
     let mut checked = schema::check(layers, job_id, world);
-    let unreadable = host(lua).map_err(|error| problem_of(lua, &error))?.problems.take();
     if !unreadable.is_empty() {
         // A key whose value could not be read is there: that it is missing is no news.
         let named: Vec<String> = unreadable.iter().map(|problem| problem.path.clone()).collect();

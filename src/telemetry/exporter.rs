@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 use super::metrics::{Latest, register};
 use super::trace::{JobIds, JobTrace, Spans, wall};
 use crate::events::{Event, EventKind};
-use crate::plan::{COLLECTOR, Plan, Reference, Text};
+use crate::plan::{COLLECTOR, DRIVER, Plan, Reference, Text};
 
 /// Limit of one export: the collector is on this machine.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,6 +25,8 @@ pub struct Exporter {
     trace: JobTrace,
     ports: IndexMap<String, u16>,
     latest: Latest,
+    /// The latest sample is of processes that run.
+    samples: bool,
     /// Events from before the collector was ready, which the spans need.
     early: Vec<Event>,
     open: Option<Open>,
@@ -46,6 +48,7 @@ impl Exporter {
             trace,
             ports: IndexMap::new(),
             latest: Latest::default(),
+            samples: false,
             early: Vec::new(),
             open: None,
             finished: !plan.telemetry.enabled || plan.telemetry.endpoint.is_none(),
@@ -59,10 +62,24 @@ impl Exporter {
         }
         match &event.kind {
             EventKind::PortsChosen { ports } => self.ports.clone_from(ports),
-            EventKind::MemorySampled(sample) => self.latest.set(sample),
+            EventKind::MemorySampled(sample) => {
+                self.samples = true;
+                self.latest.set(sample);
+            }
             _ => {}
         }
         if let Some(open) = &mut self.open {
+            if let EventKind::ProcessStopping { process, .. } = &event.kind
+                && self.samples
+                && process != DRIVER
+            {
+                // The last sample is sent now; what is exported later must not speak of servers that are gone.
+                self.samples = false;
+                if let Some(provider) = &open.metrics {
+                    let _ = provider.force_flush();
+                }
+                self.latest.end();
+            }
             if let Some((_, spans)) = &mut open.traces {
                 spans.apply(event);
             }

@@ -25,6 +25,12 @@ impl Latest {
         *latest = Some(sample);
     }
 
+    /// Sampling is over: from now on memory is not told any more, and no server is active.
+    pub(super) fn end(&self) {
+        let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *latest = latest.is_some().then(Sample::default);
+    }
+
     fn read(&self, read: impl FnOnce(&Sample)) {
         if let Some(sample) = &*self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
             read(sample);
@@ -89,7 +95,14 @@ fn host_gauge(
         .u64_observable_gauge(name)
         .with_unit("By")
         .with_description(description)
-        .with_callback(move |gauge| latest.read(|sample| gauge.observe(value(&sample.host), &[])))
+        .with_callback(move |gauge| {
+            latest.read(|sample| {
+                // Without a total nothing was sampled.
+                if sample.host.total > 0 {
+                    gauge.observe(value(&sample.host), &[]);
+                }
+            });
+        })
         .build();
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A case is a configuration and a script ([`bed::both`]): the script is carried out on both sides, each with ports, a
 //! folder and an HTTP target of its own, and every step adds to the side's record. The two records are compared after
-//! [`normalise`] has sorted what has no order and named what is random. Needs the reference (GYMRUN_TEST_OTELCOL).
+//! [`normalise`] has sorted what has no order and named what is random. Needs the reference (`GYMRUN_TEST_OTELCOL`).
 
 #![expect(clippy::disallowed_methods, reason = "tests start the programs under test themselves")]
 #![expect(clippy::print_stderr, reason = "a skipped test says why")]

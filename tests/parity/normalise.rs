@@ -125,7 +125,7 @@ fn object(mut map: Map<String, Value>) -> Value {
 }
 
 /// All messages as one of each signal: resources and scopes that are equal but for what they hold become one.
-pub fn merge(lines: Vec<Value>) -> Vec<Value> {
+pub fn merge(lines: &[Value]) -> Vec<Value> {
     let levels: [(&str, &[&str]); 3] = [
         ("resourceSpans", &["scopeSpans", "spans"]),
         ("resourceMetrics", &["scopeMetrics", "metrics"]),

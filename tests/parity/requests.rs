@@ -56,7 +56,7 @@ pub fn spans() -> Value {
     let full = json!({
         "traceId": TRACE, "spanId": SPAN, "parentSpanId": "eee19b7ec3c1b173", "traceState": "a=b,ot=th:8", "flags": 257,
         "name": "full", "kind": 2, "startTimeUnixNano": START, "endTimeUnixNano": END, "attributes": attributes(),
-        "droppedAttributesCount": 4294967295_u32,
+        "droppedAttributesCount": 4_294_967_295_u32,
         "events": [{"timeUnixNano": START, "name": "e", "attributes": attributes(), "droppedAttributesCount": 2}, {}],
         "droppedEventsCount": 5,
         "links": [{"traceId": TRACE, "spanId": SPAN, "traceState": "x=y", "attributes": attributes(),

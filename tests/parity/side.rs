@@ -14,7 +14,7 @@ use super::normalise::{Normaliser, merge};
 use super::target::{Page, Target};
 
 /// How long a condition may take to come true on a loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
 
@@ -168,7 +168,7 @@ impl Side {
     /// Records the messages of an output file joined into one of each signal: for batches whose borders depend on time.
     pub fn merged_output(&mut self, name: &str) {
         let lines = self.lines(name).into_iter().map(|line| self.normaliser.line(line)).collect::<Vec<_>>();
-        self.rows.extend(merge(lines).into_iter().map(|line| json!({"merged": line})));
+        self.rows.extend(merge(&lines).into_iter().map(|line| json!({"merged": line})));
     }
 
     /// Records the exact bytes of an output file.

@@ -94,6 +94,7 @@ proptest! {
         job.insert("process_defaults".into(), node(all));
         let world = Case::default().world();
         let layers = Layers {
+            unreadable: crate::diag::Problems::new(),
             job_file: "job.lua".into(),
             fragments: Vec::new(),
             job: node(NodeValue::Map(job)),

@@ -32,6 +32,7 @@ impl Case<'_> {
             node: read_yaml(site, "site/here.yaml", reading).unwrap(),
         };
         let layers = Layers {
+            unreadable: crate::diag::Problems::new(),
             job_file: "jobs/job.yaml".into(),
             fragments: vec![fragment],
             job: read_yaml(self.job, "jobs/job.yaml", reading).unwrap(),

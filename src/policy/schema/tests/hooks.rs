@@ -30,6 +30,7 @@ fn peer_job() -> Node {
 fn a_peer_is_type_and_name_and_a_dependency() {
     let case = Case::default();
     let layers = Layers {
+        unreadable: crate::diag::Problems::new(),
         job_file: "jobs/job.yaml".into(),
         fragments: Vec::new(),
         job: peer_job(),
@@ -176,6 +177,7 @@ fn values_of_lua_are_held_to_their_kinds() {
     let job = node(map(vec![("name", text("x")), ("servers", map(vec![("s", server)]))]));
     let case = Case::default();
     let layers = Layers {
+        unreadable: crate::diag::Problems::new(),
         job_file: "job.lua".into(),
         fragments: Vec::new(),
         job,

@@ -86,11 +86,8 @@ fn authorization(job: &mut Section<'_>) -> Option<Authorization> {
         Authorization::Other { kind: if kind.is_empty() { "Bearer".into() } else { kind }, credentials }
     });
     // The older spelling.
-    let bearer = secret(job, "bearer_token", "bearer_token_file");
-    if let Some(Secret::File(path)) = &bearer {
-        must_exist(job, "bearer_token_file", path);
-    }
-    let bearer = bearer.map(|token| Authorization::Other { kind: "Bearer".into(), credentials: Some(token) });
+    let bearer = secret(job, "bearer_token", "bearer_token_file")
+        .map(|token| Authorization::Other { kind: "Bearer".into(), credentials: Some(token) });
     if [basic.is_some(), other.is_some(), bearer.is_some()].iter().filter(|there| **there).count() > 1 {
         let key = if other.is_some() { "authorization" } else { "basic_auth" };
         let message = "only one of `basic_auth`, `authorization` and `bearer_token` may be there";
@@ -104,12 +101,11 @@ fn authorization(job: &mut Section<'_>) -> Option<Authorization> {
         None => false,
     };
     if let (Some(authorization), true) = (&found, checkable) {
-        match authorization.header() {
-            Ok(header) => job.secret(&String::from_utf8_lossy(header.as_bytes())),
-            Err(_) => {
-                let problem = Problem::new("the credentials have a character that no header may have");
-                job.problem("authorization", problem.hint("look for a line end at the end of the variable"));
-            }
+        if let Ok(header) = authorization.header() {
+            job.secret(&String::from_utf8_lossy(header.as_bytes()));
+        } else {
+            let problem = Problem::new("the credentials have a character that no header may have");
+            job.problem("authorization", problem.hint("look for a line end at the end of the variable"));
         }
     }
     found
@@ -189,8 +185,7 @@ fn tls(section: &mut Section<'_>) -> Tls {
         let problem = Problem::new("this collector has no version of TLS below 1.2");
         section.problem("max_version", problem);
     }
-    // The versions have been checked.
-    if let Err(why) = (Tls { oldest: None, newest: None, ..tls.clone() }).check() {
+    if let Err(why) = tls.check() {
         section.problem_here(Problem::new(format!("TLS cannot be set up: {why}")));
     }
     tls
