@@ -278,11 +278,45 @@ impl Context {
         self.failed(&format!("dropped {items} {} ({}): {}", items_word(signal), refusal.reason, refusal.message));
     }
 
+    /// Answers for items in a task of their own: unless they are settled (counted), their loss is counted when the task
+    /// ends, whatever ended it.
+    #[must_use]
+    pub fn owe(&self, signal: Signal, items: usize) -> Owed {
+        Owed { context: self.clone(), signal, items }
+    }
+
     /// Says that something went wrong with data (at most a few lines in ten seconds) and keeps it as the last error.
     pub fn failed(&self, text: &str) {
         let text = &self.log.secrets().mask(text);
         self.counters.set_last_error(&format!("{}: {text}", self.name));
         self.log.limited(text);
+    }
+}
+
+/// Items whose fate is not counted yet.
+pub struct Owed {
+    context: Context,
+    signal: Signal,
+    items: usize,
+}
+
+impl Owed {
+    /// Their fate has been counted, or somebody else does it.
+    pub fn settled(mut self) {
+        self.items = 0;
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        if self.items > 0 {
+            let refusal = if std::thread::panicking() {
+                Refusal::permanent("panic", "a task of the collector broke down (please report this)")
+            } else {
+                Refusal::retryable("shutdown", "the collector ended before their fate was known")
+            };
+            self.context.count_dropped(self.signal, self.items, &refusal);
+        }
     }
 }
 
@@ -339,5 +373,19 @@ mod tests {
         join(&mut refused, Err(Refusal::permanent("http_400", "b").answered(3)));
         let refused = refused.expect("refused");
         assert_eq!((refused.retryable, refused.code(), refused.message.as_str()), (false, 3, "a; b"));
+    }
+
+    #[tokio::test]
+    async fn a_task_that_panics_does_not_lose_its_count() {
+        let context = crate::collector::testing::context("x");
+        let (owed, settled) = (context.owe(Signal::Logs, 7), context.owe(Signal::Logs, 5));
+        let task = tokio::spawn(async move {
+            settled.settled();
+            let _owed = owed;
+            panic!("a defect");
+        });
+        assert!(task.await.is_err());
+        let all = context.counters.all();
+        assert_eq!(all, [("x".to_owned(), Signal::Logs, Tally::Dropped("panic".into()), 7)]);
     }
 }

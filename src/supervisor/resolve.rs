@@ -62,10 +62,13 @@ pub struct ResolvedProbe {
     pub own_port: Option<u16>,
 }
 
-/// Seconds of a plan as a duration; what no duration can hold is a very long one.
+/// What people write as a limit and mean as none; added to the clock it is still a moment.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// Seconds of a plan as a duration, a year at most.
 #[must_use]
 pub fn seconds(value: f64) -> Duration {
-    Duration::try_from_secs_f64(value.max(0.0)).unwrap_or(Duration::from_hours(24 * 365))
+    Duration::try_from_secs_f64(value.max(0.0)).map_or(LONGEST, |duration| duration.min(LONGEST))
 }
 
 impl Resolver {
@@ -265,8 +268,17 @@ mod tests {
 
     use indexmap::IndexMap;
 
-    use super::Resolver;
+    use super::{LONGEST, Resolver, seconds};
     use crate::plan::{Encoding, Reference, Text, Tree, Value};
+
+    #[test]
+    fn every_number_of_seconds_can_be_added_to_the_clock() {
+        for value in [f64::MAX, f64::INFINITY, 1e18, 2e19] {
+            assert_eq!(seconds(value), LONGEST, "{value}");
+        }
+        assert!(seconds(f64::NAN).is_zero() && seconds(-1.0).is_zero());
+        assert_eq!(seconds(1.5).as_millis(), 1500);
+    }
 
     fn resolver() -> Resolver {
         Resolver {

@@ -133,3 +133,15 @@ async fn passwords_of_urls_and_values_of_secret_variables_stay_unseen() {
     let stderr = collector.stderr();
     assert!(stderr.contains("`***` is not a value of `encoding`") && !stderr.contains("k3y"), "{stderr}");
 }
+
+/// A pause longer than the clock goes is no reason to break down.
+#[tokio::test]
+async fn an_endpoint_that_asks_for_ages_is_given_up_and_counted() {
+    let ages = Answer::Give(429, vec![("retry-after", "18446744073709551615")], b"");
+    let sink = Sink::start(vec![ages]).await;
+    let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "t")]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(3)).await.0, 200);
+    sink.wait(1).await;
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(collector.delivery()["traces"]["dropped"], json!({"http_429": 3}));
+}

@@ -183,14 +183,27 @@ impl Gatherer {
                 None => std::future::pending().await,
             }
         };
+        let owed = self.context.owe(signal, items);
         let result = tokio::select! {
             biased;
             result = self.next.consume(batch) => result,
             () = late => Err(Refusal::retryable("shutdown", "the collector stopped before it could be handed on")),
         };
+        owed.settled();
         if let Err(refusal) = result {
             self.context.count_dropped(signal, items, &refusal);
         }
+    }
+}
+
+impl Drop for Gatherer {
+    /// After a panic something is left; at an ordinary end nothing is.
+    fn drop(&mut self) {
+        self.payloads.close();
+        while let Ok(payload) = self.payloads.try_recv() {
+            self.items += payload.item_count();
+        }
+        drop(self.context.owe(self.waiting.signal, self.items));
     }
 }
 
@@ -264,5 +277,23 @@ mod tests {
             drop(read(section));
         });
         assert!(text.contains("less than `send_batch_size`") && text.contains("negative"), "{text}");
+    }
+
+    struct Broken;
+
+    impl Consumer for Broken {
+        fn consume(&self, _: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+            Box::pin(async { panic!("a defect") })
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_panic_behind_it_costs_is_counted() {
+        let context = context("processors/batch");
+        let settings = Settings { size: 3, most: 3, timeout: LONG };
+        let built = settings.build(context.clone(), Signal::Traces, Next::to(Broken)).expect("builds");
+        built.consumer.consume(spans(5)).await.expect("takes");
+        eventually(|| context.counters.total(Signal::Traces, &Tally::Dropped("panic".into())) == 5).await;
+        assert!(built.consumer.consume(spans(1)).await.is_err());
     }
 }

@@ -29,6 +29,9 @@ impl Default for Retry {
     }
 }
 
+/// An endpoint that asks for a longer pause is asked again after this.
+const LONGEST_ASKED: Duration = Duration::from_hours(24);
+
 /// The pauses of one request.
 pub(super) struct Backoff {
     retry: Retry,
@@ -45,8 +48,8 @@ impl Backoff {
         let spread = self.retry.randomization * (2.0 * draw - 1.0);
         let pause = scaled(self.interval, 1.0 + spread);
         self.interval = scaled(self.interval, self.retry.multiplier).min(self.retry.largest);
-        let pause = pause.max(asked.unwrap_or_default());
-        let in_time = self.retry.longest.is_zero() || elapsed + pause <= self.retry.longest;
+        let pause = pause.max(asked.unwrap_or_default().min(LONGEST_ASKED));
+        let in_time = self.retry.longest.is_zero() || elapsed.saturating_add(pause) <= self.retry.longest;
         in_time.then_some(pause)
     }
 }
@@ -69,5 +72,13 @@ mod tests {
         assert_eq!(backoff.next(seconds(12), Some(seconds(40)), 0.0), Some(seconds(40)));
         assert_eq!(backoff.next(seconds(30), Some(seconds(40)), 0.0), None);
         assert_eq!(backoff.next(seconds(58), None, 0.0), None);
+    }
+
+    #[test]
+    fn no_endpoint_asks_for_too_much() {
+        let mut backoff = Backoff::new(Retry::default());
+        assert_eq!(backoff.next(Duration::from_secs(1), Some(Duration::MAX), 0.5), None);
+        let mut backoff = Backoff::new(Retry { longest: Duration::ZERO, ..Retry::default() });
+        assert_eq!(backoff.next(Duration::MAX, Some(Duration::MAX), 0.5), Some(LONGEST_ASKED));
     }
 }

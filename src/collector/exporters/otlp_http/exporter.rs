@@ -111,11 +111,13 @@ impl Lane {
 
 async fn wait_and_send(sender: Arc<Sender>, payload: Payload, turns: Arc<Semaphore>, room: OwnedSemaphorePermit) {
     let items = payload.item_count();
+    let owed = sender.context.owe(sender.signal, items);
     let turn = tokio::select! {
         turn = turns.acquire_owned() => turn.ok(),
         () = sender.stop.abandon.cancelled() => None,
     };
     let result = if turn.is_some() { sender.clone().send(payload).await } else { Err(given_up()) };
+    owed.settled();
     if let Err(refusal) = result {
         sender.context.count_dropped(sender.signal, items, &refusal);
     }
