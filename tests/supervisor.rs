@@ -636,7 +636,7 @@ fn the_collector_is_first_and_last() {
         }));
         assert_eq!((ended.code, ended.class()), (Some(code), class), "{}", ended.stderr);
         let order = ended.lines("order");
-        assert_eq!(order[..4], ["collector", "server", "driver", "/-/scrape"]);
+        assert_eq!(order[..4], ["collector", "server", "driver", "/-/scrape?last=true"]);
         assert_eq!(order[4..6], ["server-TERM", "server-TERM gone"]);
         let seconds: f64 = order[6].strip_prefix("/-/stop?seconds=").and_then(|s| s.parse().ok()).expect("a limit");
         assert!((29.0..=30.0).contains(&seconds), "{seconds}");

@@ -16,8 +16,8 @@ pub const SCRAPE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Something that can fetch its data now.
 pub trait ScrapeNow: Send + Sync {
-    /// Fetches once and ends when the points have been handed on.
-    fn scrape_now(&self) -> BoxFuture<'_, ()>;
+    /// Fetches once and ends when the points have been handed on. `last`: nothing is fetched after it by itself.
+    fn scrape_now(&self, last: bool) -> BoxFuture<'_, ()>;
 }
 
 /// Where the collector stands.
@@ -98,10 +98,11 @@ impl Controls {
         self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).push(scraper);
     }
 
-    /// All receivers that scrape do it once now, side by side; true if all were done within [`SCRAPE_LIMIT`].
-    pub async fn scrape_now(&self) -> bool {
+    /// All receivers that scrape do it once now, side by side; true if all were done within [`SCRAPE_LIMIT`]. `last`: they
+    /// do not do it by themselves any more, since the targets are about to go.
+    pub async fn scrape_now(&self, last: bool) -> bool {
         let scrapers = self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let deadline = tokio::time::Instant::now() + SCRAPE_LIMIT;
-        until(deadline, join_all(scrapers.iter().map(|scraper| scraper.scrape_now()))).await.is_some()
+        until(deadline, join_all(scrapers.iter().map(|scraper| scraper.scrape_now(last)))).await.is_some()
     }
 }

@@ -75,7 +75,7 @@ impl CollectorLink {
         if self.embedded {
             let limit = now.scrape_limit();
             let Some(address) = &self.health else { return (true, Some("it has no health port".into())) };
-            return (true, request("POST", address, "/-/scrape", SMALL_ANSWER, limit).await.err());
+            return (true, request("POST", address, "/-/scrape?last=true", SMALL_ANSWER, limit).await.err());
         }
         if self.scrapes && now == Pace::Leisurely {
             let start = Instant::now();

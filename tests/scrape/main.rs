@@ -187,6 +187,24 @@ async fn a_forced_scrape_gets_the_last_counters() {
     assert_eq!(delivery["metrics"]["received"], delivery["metrics"]["written"], "{delivery}");
 }
 
+/// After the last scrape nobody looks whether the target is still there; asked for once more, it is.
+#[tokio::test]
+async fn after_the_last_scrape_there_is_none_unless_it_is_asked_for() {
+    let (ours, other) = (Pages::serve(vec![Page::text("n 1\n")]).await, Pages::serve(vec![Page::text("n 1\n")]).await);
+    let text = config(&[ours.address()], "100ms");
+    let mut collector = Collector::start(&text, &[]).await;
+    let mut another = Collector::start(&config(&[other.address()], "100ms"), &[]).await;
+    ours.wait(2).await;
+    assert_eq!(collector.admin("/-/scrape?last=true").await.0, 200);
+    let (at_last, then) = (ours.seen(), other.seen());
+    // As long as another one scrapes ten times more.
+    other.wait(then + 10).await;
+    assert_eq!(ours.seen(), at_last);
+    assert_eq!(collector.admin("/-/scrape").await.0, 200);
+    assert_eq!(ours.seen(), at_last + 1);
+    assert_eq!((collector.stop().await, another.stop().await), (0, 0));
+}
+
 #[tokio::test]
 async fn what_is_not_supported_is_refused_with_its_line() {
     let text =

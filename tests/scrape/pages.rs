@@ -75,6 +75,11 @@ impl Pages {
         format!("127.0.0.1:{}", self.port)
     }
 
+    /// How many pages were given.
+    pub fn seen(&self) -> usize {
+        self.given.load(Ordering::SeqCst)
+    }
+
     /// Waits until `count` pages were given.
     pub async fn wait(&self, count: usize) {
         let begin = Instant::now();

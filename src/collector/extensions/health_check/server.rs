@@ -111,7 +111,8 @@ impl Health {
                 if !matches!(self.controls.state(), State::Ready(..)) {
                     return text(StatusCode::SERVICE_UNAVAILABLE, "the collector is not ready\n");
                 }
-                if self.controls.scrape_now().await {
+                let last = query.split('&').any(|pair| pair == "last=true");
+                if self.controls.scrape_now(last).await {
                     text(StatusCode::OK, "scraped\n")
                 } else {
                     text(StatusCode::GATEWAY_TIMEOUT, "not all targets answered in time\n")
@@ -128,7 +129,9 @@ impl Health {
                     None => text(StatusCode::BAD_REQUEST, "write /-/stop?seconds=N with N from 0 to 3600\n"),
                 }
             }
-            _ => text(StatusCode::NOT_FOUND, "known: POST /-/scrape, POST /-/stop?seconds=N\n"),
+            _ => {
+                text(StatusCode::NOT_FOUND, "known: POST /-/scrape, POST /-/scrape?last=true, POST /-/stop?seconds=N\n")
+            }
         }
     }
 }

@@ -47,7 +47,12 @@ impl Receiver for PrometheusReceiver {
     }
 }
 
-type Request = oneshot::Sender<()>;
+/// A forced scrape.
+struct Request {
+    /// No scrape comes after it by itself.
+    last: bool,
+    done: oneshot::Sender<()>,
+}
 
 impl PrometheusReceiver {
     pub(super) fn begin(self, context: &Context, outputs: &Outputs) -> Result<Scraping, Problem> {
@@ -94,11 +99,11 @@ struct Forced {
 }
 
 impl ScrapeNow for Forced {
-    fn scrape_now(&self) -> BoxFuture<'_, ()> {
+    fn scrape_now(&self, last: bool) -> BoxFuture<'_, ()> {
         let answers = self.requests.iter().map(|target| {
             let (done, answer) = oneshot::channel();
             // A target whose loop has ended answers at once: the request is dropped with its queue.
-            let _ = target.send(done);
+            let _ = target.send(Request { last, done });
             answer
         });
         let all = join_all(answers.collect::<Vec<_>>());
@@ -121,13 +126,14 @@ impl Scraper {
         let first = Instant::now() + self.target.offset + self.offset();
         let mut grid = interval_at(first, self.target.interval);
         grid.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut last = false;
         loop {
             let mut requests = Vec::new();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 Some(request) = requested.recv() => requests.push(request),
-                _ = grid.tick() => {}
+                _ = grid.tick(), if !last => {}
             }
             // Requests that came meanwhile are met by the scrape that begins now.
             while let Ok(request) = requested.try_recv() {
@@ -137,10 +143,11 @@ impl Scraper {
                 break;
             }
             for request in requests {
-                let _ = request.send(());
+                last |= request.last;
+                let _ = request.done.send(());
             }
         }
-        if self.target.at_stop {
+        if self.target.at_stop && !last {
             self.scrape(&CancellationToken::new()).await;
         }
     }

@@ -240,11 +240,11 @@ async fn a_forced_scrape_ends_when_the_points_have_been_handed_on() {
     let port = serve(pages).await;
     let run = Run::start(vec![target(port, "/plain", 3_600_000), target(port, "/gzip", 3_600_000)]);
     run.until("the first scrapes", |run| run.kept.count() == 2).await;
-    assert!(run.context.controls.scrape_now().await);
+    assert!(run.context.controls.scrape_now(false).await);
     assert_eq!(run.kept.count(), 4);
     let (controls, kept) = (run.context.controls.clone(), run.kept.clone());
     run.stop().await;
-    assert!(controls.scrape_now().await, "after the stop there is nothing to wait for");
+    assert!(controls.scrape_now(false).await, "after the stop there is nothing to wait for");
     assert_eq!(kept.count(), 4, "the stop adds nothing");
 }
 
