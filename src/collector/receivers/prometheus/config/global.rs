@@ -74,7 +74,7 @@ pub fn timeout(section: &mut Section<'_>, interval: Duration) -> Option<Duration
 /// `external_labels`. A `$NAME` or `${NAME}` in a value is a variable of the environment, as in the reference, which
 /// replaces them twice.
 fn external(section: &mut Section<'_>) -> Arc<[(String, String)]> {
-    let labels = scalars::map(section, "external_labels");
+    let labels = scalars::labels(section, "external_labels");
     let expand_both = |value: &str| expand(&expand(value));
     labels.into_iter().map(|(name, value)| (name, expand_both(&value))).collect()
 }

@@ -86,8 +86,11 @@ fn authorization(job: &mut Section<'_>) -> Option<Authorization> {
         Authorization::Other { kind: if kind.is_empty() { "Bearer".into() } else { kind }, credentials }
     });
     // The older spelling.
-    let bearer = secret(job, "bearer_token", "bearer_token_file")
-        .map(|token| Authorization::Other { kind: "Bearer".into(), credentials: Some(token) });
+    let bearer = secret(job, "bearer_token", "bearer_token_file");
+    if let Some(Secret::File(path)) = &bearer {
+        must_exist(job, "bearer_token_file", path);
+    }
+    let bearer = bearer.map(|token| Authorization::Other { kind: "Bearer".into(), credentials: Some(token) });
     if [basic.is_some(), other.is_some(), bearer.is_some()].iter().filter(|there| **there).count() > 1 {
         let key = if other.is_some() { "authorization" } else { "basic_auth" };
         let message = "only one of `basic_auth`, `authorization` and `bearer_token` may be there";
@@ -185,7 +188,8 @@ fn tls(section: &mut Section<'_>) -> Tls {
         let problem = Problem::new("this collector has no version of TLS below 1.2");
         section.problem("max_version", problem);
     }
-    if let Err(why) = tls.check() {
+    // The versions have been checked.
+    if let Err(why) = (Tls { oldest: None, newest: None, ..tls.clone() }).check() {
         section.problem_here(Problem::new(format!("TLS cannot be set up: {why}")));
     }
     tls

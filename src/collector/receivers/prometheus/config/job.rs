@@ -163,8 +163,9 @@ fn job_name(section: &mut Section<'_>, names: &mut Vec<String>) -> String {
 /// The targets of `static_configs`, each once. One that relabelling makes impossible is left out with a warning.
 fn found(section: &mut Section<'_>, job: &Job, global: &Global) -> Vec<Found> {
     const KEY: &str = "static_configs";
-    let groups = section
-        .sections(KEY, |group| (scalars::texts(group, "targets").unwrap_or_default(), scalars::map(group, "labels")));
+    let groups = section.sections(KEY, |group| {
+        (scalars::texts(group, "targets").unwrap_or_default(), scalars::labels(group, "labels"))
+    });
     let mut all: Vec<Found> = Vec::new();
     for (addresses, labels) in groups.unwrap_or_default() {
         for address in addresses {

@@ -38,7 +38,7 @@ impl AllLimits {
 
 /// A size such as `10MB`; zero counts as absent.
 fn bytes(section: &mut Section<'_>, key: &'static str) -> Option<usize> {
-    let text = scalars::filled(section, key)?;
+    let text = scalars::text(section, key)?;
     let size = parse_bytes(&text);
     if size.is_none() {
         let problem = Problem::new(format!("`{key}` is no size: `{text}`"));

@@ -6,6 +6,7 @@ use super::super::scrape::PrometheusReceiver;
 use super::global::Global;
 use super::job::{self, TargetSettings};
 use crate::collector::component::{Factory, Receiver, Signals};
+use crate::collector::node::{Node, Value};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
@@ -33,7 +34,7 @@ fn configure(section: &mut Section<'_>) -> Option<Box<dyn Receiver>> {
     // Here the first scrape always comes soon.
     section.boolean("discovery_reload_on_startup");
     section.section("api_server", |server| {
-        server.tolerate_unknown();
+        server.has("server_config");
         if server.boolean("enabled") == Some(true) {
             server.problem("enabled", Problem::new("`api_server` is not supported by this collector"));
         }
@@ -56,7 +57,11 @@ fn configure(section: &mut Section<'_>) -> Option<Box<dyn Receiver>> {
 
 /// Prometheus's configuration.
 pub fn targets(config: &mut Section<'_>, whole: &Whole) -> Vec<TargetSettings> {
-    config.unsupported(&["alerting", "remote_read", "remote_write", "rule_files", "scrape_config_files"]);
+    for key in ["alerting", "remote_read", "remote_write", "rule_files", "scrape_config_files"] {
+        if config.node(key).is_some_and(|node| !is_empty(node)) {
+            config.problem(key, Problem::new(format!("`{key}` is not supported by this collector")));
+        }
+    }
     // About Prometheus as a server and a store: without effect in otelcol as well.
     for key in ["otlp", "runtime", "storage", "tracing"] {
         config.has(key);
@@ -68,4 +73,14 @@ pub fn targets(config: &mut Section<'_>, whole: &Whole) -> Vec<TargetSettings> {
         config.problem_here(Problem::new("there are no `scrape_configs`"));
     }
     jobs.unwrap_or_default().into_iter().flatten().collect()
+}
+
+/// Nothing, an empty list or map, or a map of such.
+fn is_empty(node: &Node) -> bool {
+    match &node.value {
+        Value::Null => true,
+        Value::List(items) => items.is_empty(),
+        Value::Map(entries) => entries.iter().all(|entry| is_empty(&entry.node)),
+        _ => false,
+    }
 }

@@ -77,8 +77,8 @@ pub fn texts(section: &mut Section<'_>, key: &'static str) -> Option<Vec<String>
     texts
 }
 
-/// A map of texts by name, in the order of the file.
-pub fn map(section: &mut Section<'_>, key: &'static str) -> Vec<(String, String)> {
+/// A map of labels, in the order of the file.
+pub fn labels(section: &mut Section<'_>, key: &'static str) -> Vec<(String, String)> {
     let Some(node) = section.node(key) else { return Vec::new() };
     let Some(entries) = node.entries() else {
         let problem = Problem::new(format!("expected a map of texts, found {}", node.kind()));
@@ -88,6 +88,9 @@ pub fn map(section: &mut Section<'_>, key: &'static str) -> Vec<(String, String)
     let mut pairs = Vec::new();
     for entry in entries {
         match text_of(&entry.node) {
+            Some(_) if entry.key.is_empty() => {
+                section.problem_at(key, entry.line, Problem::new("the empty text is no name of a label"));
+            }
             Some(text) => pairs.push((entry.key.clone(), text)),
             None => section.problem(key, Problem::new(format!("the value of `{}` is no text", entry.key))),
         }
@@ -102,7 +105,7 @@ pub fn count(section: &mut Section<'_>, key: &'static str) -> Option<usize> {
 
 /// A duration of Prometheus; zero counts as absent.
 pub fn duration(section: &mut Section<'_>, key: &'static str) -> Option<Duration> {
-    let text = filled(section, key)?;
+    let text = text(section, key)?;
     match parse_duration(&text) {
         Ok(duration) => Some(duration).filter(|duration| !duration.is_zero()),
         Err(why) => {

@@ -318,6 +318,8 @@ impl<'a> Lexer<'a> {
             State::Timestamp if self.is(self.start, b" # {") => {
                 self.take(self.start + 4, State::Exemplar, Token::Comment)
             }
+            // Not an exemplar after all, and no timestamp either.
+            State::Timestamp if self.is(self.start, b" # ") => Token::Invalid,
             State::Timestamp => self.blank_and_word(State::Timestamp, Token::Timestamp),
             State::Exemplar => self.in_labels(byte, State::Exemplar, false),
             State::ExemplarValue if byte == b'"' => self.quoted_token(false, false, State::Exemplar, Token::LabelValue),

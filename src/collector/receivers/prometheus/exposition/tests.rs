@@ -264,6 +264,7 @@ fn openmetrics_that_is_refused() {
         "a 1\n# EOF x\n",
         // The sample before the blank at the end of the line counts.
         "a 1 \n# EOF\n",
+        "a 1 # x\n# EOF\n",
     ];
     for page in after_a_sample {
         assert_eq!(broken(&openmetrics(page)), Some(1), "{page:?}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::exposition::Exemplar;
 use super::super::record::METRIC_NAME;
-use super::family::Families;
+use super::families::Families;
 use super::group::{Broken, Misfit};
 use super::metadata::Metadata;
 use super::resource::resource_of;
@@ -80,6 +80,12 @@ impl<'a> Batch<'a> {
             Ok(()) => Added::Recorded,
             Err(misfit) => Added::LeftOut(misfit),
         }
+    }
+
+    /// The metadata has changed what names of series lead to.
+    pub fn resolve_anew(&mut self) {
+        let scopes = self.resources.iter_mut().flat_map(|of| &mut of.scopes);
+        scopes.for_each(|scope| scope.families.resolve_anew());
     }
 
     /// Where samples of this origin go: resource and scope.

@@ -1,7 +1,6 @@
 //! Families of one scrape: the series of a metric gathered into points, and written as an OTLP metric.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -103,6 +102,11 @@ impl Family {
         let (shape, name) = (self.shape, series.name());
         let created = name.strip_suffix("_created").is_some_and(|base| base == self.about.described_as);
         let group = self.group(series, timestamp_ms);
+        // The exemplar of a sample that does not fit is kept, as in the reference.
+        if let (Some(exemplar), false) = (exemplar, shape == Shape::Summary) {
+            let field = if shape == Shape::Histogram { 8 } else { 5 };
+            write_exemplar(&mut group.exemplars, field, exemplar, timestamp_ms);
+        }
         if group.timestamp_ms != timestamp_ms {
             return Err(Misfit::Timestamp);
         }
@@ -113,10 +117,6 @@ impl Family {
             Shape::Histogram => group.add_part(series.boundary("le"), value)?,
             Shape::Summary => group.add_part(series.boundary("quantile"), value)?,
             Shape::Gauge | Shape::Loose | Shape::Sum { .. } => group.value = Some(value),
-        }
-        if let (Some(exemplar), false) = (exemplar, shape == Shape::Summary) {
-            let field = if shape == Shape::Histogram { 8 } else { 5 };
-            write_exemplar(&mut group.exemplars, field, exemplar, timestamp_ms);
         }
         Ok(())
     }
@@ -171,54 +171,5 @@ impl Family {
         let sum = matches!(self.shape, Shape::Sum { .. });
         let name = if trim { metadata::trimmed(name, sum, &self.about.unit) } else { name };
         Some(Metric::new(name, rest.into_bytes()))
-    }
-}
-
-/// The families of one scope, by the names of their series.
-#[derive(Debug, Default)]
-pub struct Families {
-    list: Vec<Family>,
-    by_series: HashMap<Arc<str>, usize>,
-    last: Option<(Arc<str>, usize)>,
-}
-
-impl Families {
-    /// The family that a series belongs to, opened if it is the first one.
-    ///
-    /// A series whose name leads to a family that does not take it opens the family anew, and what the former one held
-    /// is given up: so does the reference (`x` and `x_sum` under `# TYPE x gauge` end as one gauge `x`).
-    pub fn of(&mut self, series: &Series, metadata: &metadata::Metadata) -> &mut Family {
-        let name = series.shared_name();
-        let place = match &self.last {
-            Some((last, place)) if last == name => *place,
-            _ => self.find(name, metadata),
-        };
-        self.last = Some((Arc::clone(name), place));
-        &mut self.list[place]
-    }
-
-    fn find(&mut self, name: &Arc<str>, metadata: &metadata::Metadata) -> usize {
-        if let Some(place) = self.by_series.get(name) {
-            return *place;
-        }
-        let opened = self.by_series.get(metadata.opened_as(name).as_str()).copied();
-        let place = match opened {
-            Some(place) if self.list[place].includes(name) => place,
-            _ => {
-                let family = Family::new(metadata.family_of(name));
-                self.by_series.insert(family.name().into(), self.list.len());
-                self.list.push(family);
-                self.list.len() - 1
-            }
-        };
-        self.by_series.insert(Arc::clone(name), place);
-        place
-    }
-
-    /// All families that have points, as metrics in the order in which they were opened.
-    #[must_use]
-    pub fn write(&self, trim: bool, broken: &mut Broken) -> Vec<Metric> {
-        let current = |(place, family): &(usize, &Family)| self.by_series.get(family.name()) == Some(place);
-        self.list.iter().enumerate().filter(current).filter_map(|(_, family)| family.write(trim, broken)).collect()
     }
 }

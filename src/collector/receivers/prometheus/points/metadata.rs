@@ -40,29 +40,34 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Takes up a TYPE.
-    pub fn set_type(&mut self, family: &[u8], kind: MetricType, scrape: u64) {
-        self.entry(family, scrape).kind = kind;
+    /// Takes up a TYPE; true if it changes what names of series lead to.
+    pub fn set_type(&mut self, family: &[u8], kind: MetricType, scrape: u64) -> bool {
+        let (known, new) = self.entry(family, scrape);
+        let former = std::mem::replace(&mut known.kind, kind);
+        new || former != kind
     }
 
-    /// Takes up a HELP.
-    pub fn set_help(&mut self, family: &[u8], help: String, scrape: u64) {
-        self.entry(family, scrape).help = help;
+    /// Takes up a HELP; true if it changes what names of series lead to.
+    pub fn set_help(&mut self, family: &[u8], help: String, scrape: u64) -> bool {
+        let (known, new) = self.entry(family, scrape);
+        known.help = help;
+        new
     }
 
-    /// Takes up a UNIT.
-    pub fn set_unit(&mut self, family: &[u8], unit: &[u8], scrape: u64) {
-        self.entry(family, scrape).unit = String::from_utf8_lossy(unit).into_owned();
+    /// Takes up a UNIT; true if it changes what names of series lead to.
+    pub fn set_unit(&mut self, family: &[u8], unit: &[u8], scrape: u64) -> bool {
+        let (known, new) = self.entry(family, scrape);
+        known.unit = String::from_utf8_lossy(unit).into_owned();
+        new
     }
 
-    fn entry(&mut self, family: &[u8], scrape: u64) -> &mut Known {
+    /// What is known of a family, and whether that is new.
+    fn entry(&mut self, family: &[u8], scrape: u64) -> (&mut Known, bool) {
         let name = String::from_utf8_lossy(family);
-        if !self.known.contains_key(name.as_ref()) {
-            self.known.insert(name.clone().into_owned(), Known::default());
-        }
+        let new = !self.known.contains_key(name.as_ref());
         let known = self.known.entry(name.into_owned()).or_default();
         known.last_seen = scrape;
-        known
+        (known, new)
     }
 
     /// Forgets what was not described for ten scrapes.

@@ -1,6 +1,7 @@
 //! Samples become points: gathered by family and labels, sorted by resource and scope, written as OTLP.
 
 mod batch;
+mod families;
 mod family;
 mod group;
 mod metadata;

@@ -44,15 +44,6 @@ impl Labels {
     pub fn duplicate(&self) -> Option<&str> {
         self.list.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0.as_str())
     }
-
-    /// Gives the label this value, whatever it was; an empty value removes it.
-    pub fn set(&mut self, name: &str, value: &str) {
-        self.list.retain(|label| label.0 != name);
-        if !value.is_empty() {
-            let at = self.list.partition_point(|label| label.0.as_str() < name);
-            self.list.insert(at, (name.to_owned(), value.to_owned()));
-        }
-    }
 }
 
 /// Adds a target's labels to those that a series was exposed with; `labels` began with the exposed ones.

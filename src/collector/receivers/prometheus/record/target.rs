@@ -137,7 +137,7 @@ impl Memory {
         let mut parser = Parser::new(&page.body, dialect);
         let scrape = self.cache.scrape;
         while let Some(entry) = parser.next_entry()? {
-            match entry {
+            let changed = match entry {
                 Entry::Help(family, text) => self.metadata.set_help(family, text, scrape),
                 Entry::Type(family, kind) => self.metadata.set_type(family, kind, scrape),
                 Entry::Unit(family, unit) => self.metadata.set_unit(family, unit, scrape),
@@ -146,7 +146,11 @@ impl Memory {
                     if !self.cache.is_dropped(sample.series) {
                         self.take(reading, &parser, &sample)?;
                     }
+                    false
                 }
+            };
+            if changed {
+                reading.batch.resolve_anew();
             }
         }
         // The whole page is read before this is said, so that the report has its number of samples.
@@ -279,9 +283,13 @@ impl Reading<'_> {
     }
 }
 
-fn with_external(mut labels: Labels, rules: &Rules) -> Labels {
+fn with_external(labels: Labels, rules: &Rules) -> Labels {
+    if rules.external.is_empty() {
+        return labels;
+    }
+    let mut labels = Builder::new(labels);
     for (name, value) in rules.external.iter() {
         labels.set(name, value);
     }
-    labels
+    labels.finish()
 }

@@ -55,12 +55,20 @@ impl Builder {
         base.chain(self.added.iter().cloned()).collect()
     }
 
-    /// The label set.
+    /// The label set. Of a name that stood twice, only the first was changed: it still stands twice.
     #[must_use]
     pub fn finish(self) -> Labels {
         if self.added.is_empty() && self.removed.is_empty() {
             return self.base;
         }
-        Labels::new(self.list())
+        let mut left: Vec<Option<(String, String)>> = self.added.into_iter().map(Some).collect();
+        let mut list = Vec::new();
+        for (name, value) in self.base.iter().filter(|(name, _)| !self.removed.iter().any(|removed| removed == name)) {
+            let changed = left.iter_mut().find(|label| label.as_ref().is_some_and(|label| label.0 == name));
+            let changed = changed.and_then(Option::take);
+            list.push(changed.unwrap_or_else(|| (name.to_owned(), value.to_owned())));
+        }
+        list.extend(left.into_iter().flatten());
+        Labels::new(list)
     }
 }

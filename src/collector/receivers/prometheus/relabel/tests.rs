@@ -110,6 +110,14 @@ fn a_label_without_a_value_is_none_and_changes_keep_their_order() {
     assert_eq!(names, ["b", "c"]);
     builder.remove("b");
     assert_eq!(builder.finish(), labels(&[("c", "3")]));
+    // A name that stands twice is wrong, and stays so unless it is removed.
+    let twice = || Builder::new(labels(&[("x", "1"), ("x", "2")]));
+    let mut changed = twice();
+    changed.set("x", "3");
+    assert_eq!(changed.finish(), labels(&[("x", "3"), ("x", "2")]));
+    let mut removed = twice();
+    removed.remove("x");
+    assert_eq!(removed.finish(), Labels::default());
 }
 
 #[test]

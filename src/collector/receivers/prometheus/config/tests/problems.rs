@@ -13,7 +13,7 @@ fn of_job(keys: &str) -> Vec<String> {
 
 #[test]
 fn every_problem_is_found_at_its_line() {
-    let yaml = "config:\n  globl: {}\n  remote_write: []\n  scrape_configs:\n\
+    let yaml = "config:\n  globl: {}\n  remote_write: [x]\n  scrape_configs:\n\
                 \x20 - job_name: a\n    scrape_interval: 15\n    dns_sd_configs: []\n\
                 \x20   static_configs: [{targets: ['http://h:1', 'a b']}]\n\
                 \x20 - job_name: a\n    scrape_interval: 5s\n    scrape_timeout: 6s\n    scheme: ftp\n    nope: 1\n\
@@ -24,6 +24,7 @@ fn every_problem_is_found_at_its_line() {
         [
             "19 api_server.enabled: `api_server` is not supported by this collector",
             "17 report_extra_scrape_metrics: `report_extra_scrape_metrics` is no key any more",
+            "3 config.remote_write: `remote_write` is not supported by this collector",
             "6 config.scrape_configs[0].scrape_interval: `scrape_interval` is no duration: it has no unit: `15`",
             "8 config.scrape_configs[0].static_configs: `http://h:1` is no address of a target: it is more than host and port",
             "8 config.scrape_configs[0].static_configs: `a b` is no address of a target: invalid international domain name",
@@ -35,7 +36,6 @@ fn every_problem_is_found_at_its_line() {
             "14 config.scrape_configs[2]: `job_name` is missing",
             "15 config.scrape_configs[2].authorization: only one of `basic_auth`, `authorization` and `bearer_token` may be there",
             "2 config.globl: unknown key `globl`",
-            "3 config.remote_write: `remote_write` is not supported by this collector",
             "16 trim: unknown key `trim`",
             "18 target_allocator: `target_allocator` is not supported by this collector",
         ]

@@ -125,6 +125,15 @@ fn names_that_lead_to_the_same_family() {
     let mut target = Target::new();
     // As the reference: what does not fit opens the family anew under its name.
     assert_eq!(target.text("# TYPE x gauge\nx 1\nx_sum 2\n"), ["x gauge{} 2"]);
+    // Each such sample anew: what the one before it said is given up.
+    let mut target = Target::new();
+    assert_eq!(target.text("# TYPE x gauge\nx_sum{a=\"1\"} 1\nx_sum{a=\"2\"} 2\n"), ["x gauge{a=2} 2"]);
+    let mut target = Target::new();
+    assert_eq!(target.text("x_sum{a=\"1\"} 1\nx_sum{a=\"2\"} 2\n"), ["x_sum gauge{a=1} 1", "x_sum gauge{a=2} 2"]);
+    // The exemplar of a sample that is left out stays with the point.
+    let mut target = Target::new();
+    let page = "# TYPE a counter\na_total 1\na_total 2 1700000000 # {k=\"v\"} 1\n# EOF\n";
+    assert_eq!(target.openmetrics(page), ["a_total counter{} 1 exemplar 0 k=v"]);
     let mut target = Target::new();
     assert_eq!(target.text("# TYPE i_like gauge\ni_like_info 3\n"), ["i_like gauge{} 3"]);
 }
