@@ -27,9 +27,6 @@ const DIFFERENT: &[(&str, &str)] = &[
 const UNBUILT: &[&str] = &[
     "attributes_actions",
     "config_errors_processors",
-    "env_in_typed_fields",
-    "file_proto_format",
-    "file_zstd",
     "filter_conditions",
     "filter_new_style_conditions",
     "memory_limiter_refuses",

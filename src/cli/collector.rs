@@ -1,66 +1,126 @@
-//! `gymrun collector --config FILE`: the embedded collector in the foreground.
+//! `gymrun collector`: the embedded collector in the foreground, its configuration checked, its stored data sent.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
+use clap::{Args, Subcommand};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::arguments::print;
+use crate::collector::config::Config;
+use crate::collector::flush::flush;
 use crate::collector::load::load;
 use crate::collector::log::Sink;
-use crate::collector::run::{Surroundings, run as run_collector};
-use crate::diag::{Problems, render};
+use crate::collector::run::{Kept, Surroundings, run as run_collector};
+use crate::diag::{Problem, Problems, render};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct CollectorArgs {
-    /// The collector.yaml to run. The report `delivery.json` is written beside it at the end.
-    #[arg(long, value_name = "FILE")]
-    pub config: PathBuf,
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    sources: Sources,
+}
+
+/// Where the configuration is.
+#[derive(Args, Clone, Debug)]
+struct Sources {
+    /// The collector.yaml; may be given again: maps are joined and the later one wins. Also `env:NAME` and `yaml:TEXT`.
+    /// The report `delivery.json` is written beside the first file at the end.
+    #[arg(long, value_name = "FILE", required = true)]
+    config: Vec<String>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Action {
+    /// Say everything that is wrong with a configuration, and start nothing.
+    Validate(Sources),
+    /// Send what the collector of a job could not send and stored.
+    Flush {
+        /// The directory of the job.
+        #[arg(value_name = "JOBDIR")]
+        directory: PathBuf,
+        /// How long it may take.
+        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        timeout: u64,
+    },
 }
 
 /// Runs until SIGTERM or SIGINT; 0 after an ordered stop, 1 for every error of configuration, start or component, as the
-/// reference collector.
+/// reference collector. `validate`: 0 if it would start. `flush`: 0 if nothing is left.
 #[must_use]
 pub fn run(args: &CollectorArgs) -> i32 {
-    let config = match load(&args.config) {
-        Ok(config) => config,
-        Err(problems) => return show(&problems),
+    let result = match &args.action {
+        None => serve(&args.sources.config),
+        Some(Action::Validate(sources)) => load(&sources.config, &environment).map(|config| {
+            show(&config.warnings);
+            0
+        }),
+        Some(Action::Flush { directory, timeout }) => send_stored(directory, Duration::from_secs(*timeout)),
     };
+    result.unwrap_or_else(|problems| show(&problems))
+}
+
+fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+fn runtime() -> Result<Runtime, Problem> {
     // Two workers: a slow answer or a large batch does not keep the health check from answering.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return show(&crate::diag::Problem::new(format!("cannot start the runtime: {error}")).into()),
+    runtime.map_err(|error| Problem::new(format!("cannot start the runtime: {error}")))
+}
+
+fn serve(sources: &[String]) -> Result<i32, Problems> {
+    let mut config = load(sources, &environment)?;
+    let runtime = runtime()?;
+    let sink = stderr_sink();
+    let surroundings = Surroundings { sink: sink.clone(), delivery: Some(directory(sources)), kept: Kept::default() };
+    let mut told = {
+        let _guard = runtime.enter();
+        Told::new()?
     };
-    let directory = args.config.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let sink: Sink = stderr_sink();
-    let surroundings = Surroundings { sink, delivery: Some(directory.to_owned()) };
-    let result = runtime.block_on(async {
-        let told = Told::new()?;
-        run_collector(config, surroundings, told.stop()).await
-    });
-    // What is still running at this point has been left behind on purpose.
-    runtime.shutdown_background();
-    match result {
-        Ok(_) => 0,
-        Err(problem) => show(&problem.into()),
+    loop {
+        let reload = Mutex::new(None);
+        let stop = async {
+            let next = told.next(sources, &sink).await;
+            *reload.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        };
+        let result = runtime.block_on(run_collector(config, surroundings.clone(), stop));
+        match (result, reload.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+            (Ok(_), Some(next)) => config = next,
+            (result, _) => {
+                // What is still running at this point has been left behind on purpose.
+                runtime.shutdown_background();
+                return result.map(|_| 0).map_err(Problems::from);
+            }
+        }
     }
 }
 
-/// The signals that stop it.
+/// Where the report goes: beside the first file.
+fn directory(sources: &[String]) -> PathBuf {
+    let path = sources.iter().find(|source| !source.starts_with("env:") && !source.starts_with("yaml:"));
+    let path = Path::new(path.map_or("", |source| source.strip_prefix("file:").unwrap_or(source)));
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// The signals that matter to it.
 struct Told {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
-    hangup: tokio::signal::unix::Signal,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
 }
 
 impl Told {
-    fn new() -> Result<Self, crate::diag::Problem> {
-        let listen = |kind| {
-            signal(kind).map_err(|error| crate::diag::Problem::new(format!("cannot listen for signals: {error}")))
-        };
+    fn new() -> Result<Self, Problem> {
+        let listen = |kind| signal(kind).map_err(|error| Problem::new(format!("cannot listen for signals: {error}")));
         Ok(Self {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
@@ -68,16 +128,51 @@ impl Told {
         })
     }
 
-    /// Ends at the first SIGTERM or SIGINT. The reference reloads its configuration at SIGHUP; this one goes on.
-    async fn stop(mut self) {
+    /// Ends at the first SIGTERM or SIGINT with nothing, at a SIGHUP with the configuration as it is then. The reference
+    /// ends with an error if that is broken; this one says so and goes on as it was.
+    async fn next(&mut self, sources: &[String], sink: &Sink) -> Option<Config> {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => {}
+                _ = self.terminate.recv() => return None,
+                _ = self.interrupt.recv() => return None,
+                _ = self.hangup.recv() => match load(sources, &environment) {
+                    Ok(config) => {
+                        sink("SIGHUP: the configuration is read anew");
+                        return Some(config);
+                    }
+                    Err(problems) => {
+                        show(&problems);
+                        sink("SIGHUP: the configuration is broken now; the one from before stays");
+                    }
+                },
             }
         }
     }
+}
+
+fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
+    let places = [directory.join("otel/collector.yaml"), directory.join("collector.yaml")];
+    let Some(file) = places.iter().find(|place| place.exists()) else {
+        let problem = Problem::new(format!("there is no {}", places[0].display()));
+        return Err(problem.hint("name the directory of a job").into());
+    };
+    // The values of this process's variables are what they are: a `$` in a token is no reference.
+    let literal = |name: &str| {
+        let value = std::env::var_os(name)?;
+        Some(value.into_string().map_or_else(|value| value, |text| text.replace('$', "$$").into()))
+    };
+    let sources = [file.display().to_string()];
+    let runtime = runtime()?;
+    let flushed = runtime.block_on(flush(&sources, &literal, stderr_sink(), limit))?;
+    runtime.shutdown_background();
+    print(&format!(
+        "sent {}, rejected {}, dropped {} (spans, data points and log records); {} requests are still stored\n",
+        flushed.sent, flushed.rejected, flushed.dropped, flushed.left
+    ));
+    if let Some(problem) = flushed.problem {
+        show(&Problem::new(problem).into());
+    }
+    Ok(i32::from(flushed.left > 0 || flushed.dropped > 0))
 }
 
 /// Lines on stderr. A closed stderr must not stop the collector.

@@ -337,6 +337,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Hands over a `T` that an earlier collector of this process had.
+    pub fn put<T: Send + Sync + 'static>(&self, value: Arc<T>) {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), value);
+    }
+
     /// The collector's one `T`.
     #[must_use]
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {

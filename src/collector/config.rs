@@ -15,6 +15,7 @@ use super::receivers::RECEIVERS;
 use super::secrets::Secrets;
 use super::section::{Findings, Section};
 use super::service::{self, Reference};
+use super::storage::Credential;
 use crate::diag::{Problem, Problems};
 
 /// A declared component: its id, and what its factory made of its section.
@@ -56,6 +57,8 @@ pub struct Config {
     pub log_level: Level,
     /// The collector's own attributes.
     pub resource: Vec<(String, String)>,
+    /// The variables in headers; see [`Credentials`](super::storage::Credentials).
+    pub credentials: Vec<Credential>,
     /// What the author should know although the configuration runs.
     pub warnings: Problems,
     /// What no text may show.
@@ -91,6 +94,7 @@ impl Config {
             pipelines,
             log_level: service.log_level,
             resource: service.resource,
+            credentials: Vec::new(),
             warnings: problems,
             secrets: findings.secrets.into_inner(),
         })
@@ -98,7 +102,7 @@ impl Config {
 }
 
 /// Reads one section of components, each with the factory of its type.
-fn declared<C: ?Sized>(
+pub(super) fn declared<C: ?Sized>(
     top: &mut Section<'_>,
     key: &'static str,
     word: &str,

@@ -21,6 +21,8 @@ pub enum Tally {
     Sent,
     /// Rejected by an endpoint that accepted the rest (partial success).
     Rejected,
+    /// Kept on disk, to be sent later.
+    Stored,
     /// Lost, with one word for the reason.
     Dropped(Cow<'static, str>),
 }
@@ -46,6 +48,20 @@ impl Counters {
         }
         if let Some(of_component) = counts.get_mut(component) {
             *of_component.entry((signal as u8, tally)).or_insert(0) += items as u64;
+        }
+    }
+
+    /// Takes items out of a count: what was stored and has been sent.
+    pub fn take_back(&self, component: &str, signal: Signal, tally: &Tally, items: usize) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (signal as u8, tally.clone());
+        if let Some(of_component) = counts.get_mut(component)
+            && let Some(count) = of_component.get_mut(&key)
+        {
+            *count = count.saturating_sub(items as u64);
+            if *count == 0 {
+                of_component.remove(&key);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Per signal: `received` (what receivers and connectors put into the pipelines, once), `refused` (not taken
 //! by the pipelines: a client was told, or it is among the dropped), `written` (sum over file exporters), `sent` and `rejected` (sums over network exporters), `dropped` by
-//! reason (sum over all components). Two exporters of one kind that get the same data count it twice; `components` has
+//! reason (sum over all components), `stored` (only if there is any: kept on disk, to be sent later). Two exporters of one kind that get the same data count it twice; `components` has
 //! each on its own. Counts are spans, data points, log records.
 
 use std::path::Path;
@@ -53,6 +53,7 @@ fn counts<'a>(rows: impl Iterator<Item = (&'a Tally, u64)>, zeros: bool) -> Valu
             Tally::Written => (&mut counts, "written"),
             Tally::Sent => (&mut counts, "sent"),
             Tally::Rejected => (&mut counts, "rejected"),
+            Tally::Stored => (&mut counts, "stored"),
             Tally::Dropped(reason) => (&mut dropped, reason.as_ref()),
         };
         let former = map.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -77,6 +78,7 @@ pub fn summary(counters: &Counters) -> String {
             (total(&Tally::Written), "written"),
             (total(&Tally::Sent), "sent"),
             (total(&Tally::Rejected), "rejected"),
+            (total(&Tally::Stored), "stored"),
             (dropped, "dropped"),
         ];
         let said: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();

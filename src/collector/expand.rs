@@ -1,4 +1,4 @@
-//! `${env:X}` in the configuration, as the reference collector expands it.
+//! `${env:X}`, `${file:PATH}` and `${yaml:TEXT}` in the configuration, as the reference collector expands them.
 //!
 //! - A value that is one reference as a whole is typed by YAML, but keeps the variable's text for targets that want
 //!   text. A reference inside a longer string gives text.
@@ -23,6 +23,8 @@ const MOST_BYTES: usize = 1 << 20;
 pub struct Sources<'a> {
     /// The environment.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The content of a file.
+    pub file: &'a dyn Fn(&str) -> std::io::Result<String>,
     /// Reads a text as YAML; `None` if it is none.
     pub parse: &'a dyn Fn(&str) -> Option<Node>,
 }
@@ -119,10 +121,21 @@ impl Expander<'_> {
             Some((scheme, rest)) => (scheme, rest),
             None => ("env", inner),
         };
-        if scheme != "env" {
-            let problem = Problem::new(format!("`{reference}`: references to `{scheme}` are not supported"));
-            return Err(problem.hint("supported: `${env:NAME}` and `${env:NAME:-default}`"));
+        match scheme {
+            "env" => self.variable(reference, rest, line, path),
+            "yaml" => Ok(Found::Text(rest.to_owned())),
+            "file" => (self.sources.file)(rest)
+                .map(Found::Text)
+                .map_err(|error| Problem::new(format!("`{reference}`: cannot read the file `{rest}`: {error}"))),
+            _ => {
+                let problem = Problem::new(format!("`{reference}`: references to `{scheme}` are not supported"));
+                Err(problem.hint("supported: `${env:NAME}`, `${env:NAME:-default}`, `${file:PATH}`, `${yaml:TEXT}`"))
+            }
         }
+    }
+
+    /// `NAME` or `NAME:-default`.
+    fn variable(&self, reference: &str, rest: &str, line: u32, path: &str) -> Result<Found, Problem> {
         let (name, default) = match rest.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (rest, None),
@@ -230,7 +243,11 @@ mod tests {
             Some(Node::new(1, if quoted { Value::Text(text.trim_matches('"').into()) } else { type_plain(text) }))
         };
         let findings = Findings::new("c.yaml");
-        let sources = Sources { variable: &variable, parse: &parse };
+        let file = |path: &str| match path {
+            "there.yaml" => Ok("0123".to_owned()),
+            _ => Err(std::io::ErrorKind::NotFound.into()),
+        };
+        let sources = Sources { variable: &variable, file: &file, parse: &parse };
         let node = expand(Node::new(7, Value::Text(text.into())), &sources, &findings);
         match findings.problems.take().into_iter().find(|problem| problem.severity == Severity::Error) {
             Some(problem) => Err(format!("{} {}", problem.location, problem.message)),
@@ -252,6 +269,14 @@ mod tests {
         assert_eq!(expanded("${env:NOPE:-5}").expect("expands").value, Value::Integer(5));
         assert_eq!(expanded("${env:NOPE:-}").expect("expands").value, Value::Text(String::new()));
         assert_eq!(text("${env:QUOTED}"), "\"12\"");
+    }
+
+    #[test]
+    fn files_and_yaml() {
+        let node = expanded("${file:there.yaml}").expect("expands");
+        assert_eq!((node.value.clone(), node.as_text()), (Value::Integer(83), Some("0123")));
+        assert_eq!(text("x${file:there.yaml}${yaml:5}"), "x01235");
+        assert_eq!(expanded("${yaml:true}").expect("expands").value, Value::Boolean(true));
     }
 
     #[test]

@@ -191,6 +191,7 @@ fn wired(exporter: &'static str, events: &Arc<Mutex<Vec<String>>>) -> Config {
         ],
         log_level: super::log::Level::Info,
         resource: Vec::new(),
+        credentials: Vec::new(),
         warnings: Problems::new(),
         secrets: super::secrets::Secrets::default(),
     }

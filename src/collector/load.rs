@@ -1,55 +1,214 @@
-//! From the text of a configuration to its expanded tree.
+//! From the files of a configuration to its expanded tree.
+//!
+//! A configuration is given by one or several sources: the path of a file, `file:PATH`, `env:NAME` or `yaml:TEXT`. Their maps
+//! are joined key by key, and what a later one says wins, as in the reference collector. References are expanded after that.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use super::config::Config;
 use super::expand::{Sources, expand};
 use super::node::{Entry, Node, Value};
 use super::scalar::type_plain;
 use super::section::Findings;
-use crate::diag::{Location, Problem, Problems};
+use super::storage::{Credential, variables_of_headers};
+use crate::diag::{Location, Problem, Problems, Severity};
 use crate::yaml::{self, Yaml, YamlValue};
 
-/// Reads, expands with the process's environment, and checks a configuration file.
-pub fn load(path: &Path) -> Result<Config, Problems> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Problem::new(format!("cannot read the configuration: {error}")).in_file(Location::file(name.clone()))
-    })?;
-    let findings = Findings::new(name);
-    let root = read_text(&text, &|variable| std::env::var_os(variable), &findings)?;
-    if findings.problems.borrow().any_error() {
-        return Err(findings.problems.into_inner());
+/// Where variables come from.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// An expanded configuration that is not checked yet.
+pub struct Expanded {
+    /// The tree.
+    pub root: Node,
+    /// The variables of headers.
+    pub credentials: Vec<Credential>,
+    /// What was found on the way.
+    pub findings: Findings,
+}
+
+/// Reads, expands and checks a configuration; everything that is wrong is said at once.
+pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
+    let Expanded { root, credentials, findings } = read(sources, environment)?;
+    let unexpanded: Vec<Location> = findings.problems.borrow().iter().filter(is_error).map(place).collect();
+    let config = Config::from_node(&root, findings);
+    if unexpanded.is_empty() {
+        return config.map(|config| Config { credentials, ..config });
     }
-    Config::from_node(&root, findings)
+    // A reference that cannot be resolved is nothing; what follows from that on its line is no problem of its own.
+    let mut seen = unexpanded.clone();
+    let told = |problem: &Problem| match seen.iter().position(|known| *known == problem.location) {
+        Some(first) => Some(seen.remove(first)).is_some(),
+        None => !unexpanded.contains(&problem.location),
+    };
+    Err(config.err().unwrap_or_default().into_iter().filter(told).collect())
+}
+
+fn is_error(problem: &&Problem) -> bool {
+    problem.severity == Severity::Error
+}
+
+fn place(problem: &Problem) -> Location {
+    problem.location.clone()
+}
+
+/// Reads and expands a configuration.
+pub fn read(sources: &[String], environment: Environment<'_>) -> Result<Expanded, Problems> {
+    let mut root = Node::new(1, Value::Map(Vec::new()));
+    let mut problems = Problems::new();
+    let mut names = Vec::new();
+    for (place, source) in sources.iter().enumerate() {
+        let first = u32::try_from(place).unwrap_or_default() * Findings::LINES;
+        match retrieve(source, environment).and_then(|(name, text)| {
+            names.push(name.clone());
+            Ok(from_yaml(yaml::read(&text, &name)?, first))
+        }) {
+            Ok(Node { value: Value::Null, .. }) => {}
+            Ok(Node { value: Value::Map(entries), line, .. }) => {
+                merge(&mut root, Node::new(line, Value::Map(entries.into_iter().map(unflatten).collect())));
+            }
+            Ok(node) => {
+                let problem = Problem::new(format!("a configuration is a map, and this is {}", node.kind()));
+                problems.push(problem.in_file(Location::file(names.last().cloned().unwrap_or_default())));
+            }
+            Err(found) => problems.extend(found),
+        }
+    }
+    if problems.any_error() {
+        return Err(problems);
+    }
+    let credentials = credentials(&root, environment);
+    let findings = Findings::of(names);
+    let root = expand_tree(root, environment, &findings);
+    Ok(Expanded { root, credentials, findings })
 }
 
 /// Reads and expands a text; syntax problems are returned, those of references are recorded.
-pub(super) fn read_text(
-    text: &str,
-    variable: &dyn Fn(&str) -> Option<OsString>,
-    findings: &Findings,
-) -> Result<Node, Problems> {
-    let root = from_yaml(yaml::read(text, &findings.file)?);
-    let parse = |text: &str| yaml::read(text, "<variable>").ok().map(from_yaml);
-    Ok(expand(root, &Sources { variable, parse: &parse }, findings))
+#[cfg(test)]
+pub(super) fn read_text(text: &str, environment: Environment<'_>, findings: &Findings) -> Result<Node, Problems> {
+    Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, 0), environment, findings))
 }
 
-fn from_yaml(yaml: Yaml) -> Node {
-    let line = yaml.location.line.unwrap_or(1);
+fn expand_tree(root: Node, environment: Environment<'_>, findings: &Findings) -> Node {
+    let parse = |text: &str| yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, 0));
+    let file = |path: &str| std::fs::read_to_string(path);
+    expand(root, &Sources { variable: environment, file: &file, parse: &parse }, findings)
+}
+
+/// The name of a source for people, and its text.
+fn retrieve(source: &str, environment: Environment<'_>) -> Result<(String, String), Problems> {
+    let problem = |problem: Problem| Problems::from(problem.in_file(Location::file(source)));
+    let path = match source.split_once(':') {
+        None => source,
+        Some(("file", path)) => path,
+        Some(("yaml", text)) => return Ok(("<yaml>".to_owned(), text.to_owned())),
+        Some(("env", name)) => {
+            let text = environment(name).and_then(|value| value.into_string().ok());
+            let text = text.ok_or_else(|| problem(Problem::new(format!("the variable `{name}` is not set"))))?;
+            return Ok((format!("<environment {name}>"), text));
+        }
+        // One letter is a drive elsewhere, and so a path here too.
+        Some((scheme, _)) if scheme.len() == 1 || scheme.contains('/') => source,
+        Some((scheme, _)) => {
+            let unknown = Problem::new(format!("configurations cannot come from `{scheme}:`"));
+            return Err(problem(unknown.hint("known: a path, `file:PATH`, `env:NAME`, `yaml:TEXT`")));
+        }
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| problem(Problem::new(format!("cannot read the configuration: {error}"))))?;
+    Ok((path.to_owned(), text))
+}
+
+/// `a::b: x` at the top is `a: {b: x}`.
+fn unflatten(entry: Entry) -> Entry {
+    let Entry { key, line, node } = entry;
+    let mut parts = key.split("::").collect::<Vec<_>>();
+    let first = parts.remove(0).to_owned();
+    let wrap = |node: Node, key: &&str| Node::new(line, Value::Map(vec![Entry { key: (*key).to_owned(), line, node }]));
+    Entry { node: parts.iter().rev().fold(node, wrap), key: first, line }
+}
+
+/// Puts `later` over `node`: maps key by key, anything else as a whole.
+fn merge(node: &mut Node, later: Node) {
+    let (Value::Map(entries), Value::Map(news)) = (&mut node.value, &later.value) else {
+        *node = later;
+        return;
+    };
+    for new in news {
+        match entries.iter_mut().find(|entry| entry.key == new.key) {
+            Some(entry) => {
+                entry.line = new.line;
+                merge(&mut entry.node, new.node.clone());
+            }
+            None => entries.push(new.clone()),
+        }
+    }
+}
+
+fn credentials(root: &Node, environment: Environment<'_>) -> Vec<Credential> {
+    let secret = |variable: String| {
+        let value = environment(&variable)?.into_string().ok()?.replace("$$", "$");
+        Some(Credential { variable, value })
+    };
+    variables_of_headers(root).into_iter().filter_map(secret).collect()
+}
+
+fn from_yaml(yaml: Yaml, first: u32) -> Node {
+    let line = first + yaml.location.line.unwrap_or(1);
     let (value, text) = match yaml.value {
         YamlValue::Scalar { text, plain } => {
             (if plain { type_plain(&text) } else { Value::Text(text.clone()) }, Some(text))
         }
-        YamlValue::List(items) => (Value::List(items.into_iter().map(from_yaml).collect()), None),
+        YamlValue::List(items) => (Value::List(items.into_iter().map(|item| from_yaml(item, first)).collect()), None),
         YamlValue::Map(entries) => {
             let entry = |(key, node): (String, Yaml)| {
-                let node = from_yaml(node);
+                let node = from_yaml(node, first);
                 Entry { key, line: node.line, node }
             };
             (Value::Map(entries.into_iter().map(entry).collect()), None)
         }
     };
     Node { line, value, text, referenced: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(sources: &[&str]) -> Result<String, String> {
+        let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
+        let environment = |name: &str| (name == "CONFIG").then(|| "c: {d: 4}".into());
+        match read(&sources, &environment) {
+            Ok(expanded) => Ok(show(&expanded.root)),
+            Err(problems) => Err(problems.to_string()),
+        }
+    }
+
+    fn show(node: &Node) -> String {
+        match &node.value {
+            Value::Map(entries) => {
+                let entries: Vec<String> = entries.iter().map(|e| format!("{}: {}", e.key, show(&e.node))).collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+            Value::List(items) => format!("{:?}", items.iter().map(show).collect::<Vec<_>>()),
+            _ => node.as_written().unwrap_or_default().to_owned(),
+        }
+    }
+
+    #[test]
+    fn later_sources_win_key_by_key() {
+        let merged = text(&["yaml:a: {b: 1, l: [1, 2]}", "yaml:a: {b: 2, l: [3]}", "env:CONFIG", "yaml:c::d: 5"]);
+        assert_eq!(merged.expect("merges"), "{a: {b: 2, l: [\"3\"]}, c: {d: 5}}");
+        assert_eq!(text(&["yaml:a: {b: 1}", "yaml:a:"]).expect("merges"), "{a: ~}");
+        assert!(text(&["yaml:[1]"]).expect_err("no map").contains("is a map"));
+        assert!(text(&["http:x"]).expect_err("no scheme").contains("http"));
+        assert!(text(&["/no/such.yaml", "env:NO"]).expect_err("both").contains("`NO` is not set"));
+    }
+
+    #[test]
+    fn a_problem_is_said_with_the_file_where_it_stands() {
+        let sources = ["yaml:receivers: {}".to_owned(), "yaml:\n\nreceivers: {nope: }".to_owned()];
+        let problems = load(&sources, &|_| None).err().expect("problems").to_string();
+        assert!(problems.contains("unknown receiver type `nope`") && problems.contains("<yaml>:3"), "{problems}");
+    }
 }

@@ -13,6 +13,7 @@ pub mod duration;
 pub mod expand;
 pub mod exporters;
 pub mod extensions;
+pub mod flush;
 mod glob;
 mod go_format;
 mod go_number;
@@ -35,6 +36,7 @@ pub mod scalar;
 pub mod secrets;
 pub mod section;
 pub mod service;
+pub mod storage;
 #[cfg(test)]
 mod testing;
 mod value_text;

@@ -12,17 +12,31 @@ use super::config::Config;
 use super::controls::{Controls, State};
 use super::counters::Counters;
 use super::delivery;
+use super::exporters::OpenedFiles;
 use super::graph::Graph;
 use super::log::{Level, Log, Sink};
 use super::own::OwnResource;
+use super::storage::Credentials;
 use crate::diag::Problem;
 
 /// What a run needs beside its configuration.
+#[derive(Clone)]
 pub struct Surroundings {
     /// Where the collector's lines go.
     pub sink: Sink,
     /// Where `delivery.json` is written; `None`: nowhere.
     pub delivery: Option<PathBuf>,
+    /// What one collector after the other of this process goes on with when the configuration is read anew.
+    pub kept: Kept,
+}
+
+/// What outlives a reload.
+#[derive(Clone, Default)]
+pub struct Kept {
+    /// The counts: the report is about the process.
+    pub counters: Arc<Counters>,
+    /// The files that were begun, so that they are not emptied.
+    pub files: Arc<OpenedFiles>,
 }
 
 /// Runs until `shutdown` ends or a component fails, then drains. `Ok` with the counts after an ordered stop; a problem
@@ -40,11 +54,13 @@ pub async fn run(
     let context = Context {
         name: "collector".into(),
         log: log.clone(),
-        counters: Arc::default(),
+        counters: surroundings.kept.counters,
         controls: Arc::default(),
         shared: Shared::default(),
     };
+    context.shared.put(surroundings.kept.files);
     context.shared.get::<OwnResource>().set(config.resource.clone());
+    context.shared.get::<Credentials>().set(config.credentials.clone());
     for warning in &config.warnings {
         log.warn(&format!("{}: {} {}", warning.location, warning.path, warning.message));
     }

@@ -8,6 +8,7 @@ mod edit;
 mod json;
 mod payload;
 mod records;
+mod reference;
 mod resource;
 mod schema;
 mod validate;

@@ -146,6 +146,16 @@ impl Payload {
         writer.into_vec()
     }
 
+    /// About how many bytes it takes in wire form, without writing it.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let of_entry = |entry: &ResourceItems| {
+            let scopes: usize = entry.scopes.iter().map(|scope| 4 + scope.size()).sum();
+            scopes + entry.resource.size() + text_size(&entry.schema_url) + 4
+        };
+        self.resources.iter().map(of_entry).sum()
+    }
+
     /// Spans, log records, or data points (not metrics).
     #[must_use]
     pub fn item_count(&self) -> usize {

@@ -78,6 +78,11 @@ impl Resource {
         }
     }
 
+    /// About how many bytes [`Resource::encode`] writes.
+    pub(super) fn size(&self) -> usize {
+        self.attributes.iter().map(KeyValue::size).sum::<usize>() + self.entity_refs.len() + 4
+    }
+
     /// Writes the content of a Resource message.
     pub fn encode(&self, writer: &mut Writer) {
         for attribute in &self.attributes {

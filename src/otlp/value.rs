@@ -130,6 +130,11 @@ impl KeyValue {
         attribute
     }
 
+    /// About how many bytes it takes in wire form.
+    pub(super) fn size(&self) -> usize {
+        self.key.as_bytes().len() + self.value.size() + 8
+    }
+
     /// Writes the content of a `KeyValue` message.
     pub fn encode(&self, writer: &mut Writer) {
         writer.bytes_field(1, self.key.as_bytes());
@@ -178,6 +183,17 @@ impl AnyValue {
     pub(super) fn decode_map(whole: &Bytes, message: &[u8]) -> Self {
         let attributes = fields(message).filter(|(number, _)| *number == 1);
         Self::Map(attributes.map(|(_, element)| KeyValue::decode(whole, element.bytes())).collect())
+    }
+
+    /// About how many bytes it takes in wire form.
+    fn size(&self) -> usize {
+        match self {
+            Self::Empty | Self::Bool(_) | Self::Int(_) | Self::Double(_) => 10,
+            Self::String(text) => text.as_bytes().len() + 4,
+            Self::Bytes(bytes) => bytes.len() + 4,
+            Self::Array(values) => values.iter().map(|value| value.size() + 4).sum(),
+            Self::Map(attributes) => attributes.iter().map(|attribute| attribute.size() + 4).sum(),
+        }
     }
 
     /// Writes the content of an `AnyValue` message.

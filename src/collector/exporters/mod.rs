@@ -1,10 +1,16 @@
 //! The exporters, one line each.
 
+mod debug;
 mod file;
 mod nop;
+mod otlp_grpc;
 mod otlp_http;
+mod sending;
+
+pub use file::OpenedFiles;
 
 use super::component::{Exporter, Factory};
 
 /// Every kind of exporter.
-pub const EXPORTERS: &[Factory<dyn Exporter>] = &[file::FACTORY, nop::FACTORY, otlp_http::FACTORY];
+pub const EXPORTERS: &[Factory<dyn Exporter>] =
+    &[file::FACTORY, otlp_http::FACTORY, otlp_grpc::FACTORY, debug::FACTORY, nop::FACTORY];

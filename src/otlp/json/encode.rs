@@ -297,7 +297,7 @@ fn write_list<'a>(object: &mut Object<'_>, field: &'static Field, values: impl I
 }
 
 /// The elements of a packed list; a single value is itself.
-fn packed(kind: Kind, value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+pub(in crate::otlp) fn packed(kind: Kind, value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let (bytes, mut single) = match value {
         Value::Bytes(bytes) => (bytes, None),
         single => (&[][..], Some(single)),
@@ -317,7 +317,8 @@ fn packed(kind: Kind, value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     })
 }
 
-fn is_default(kind: Kind, value: Value<'_>) -> bool {
+/// The value is that of a field which is not there.
+pub(in crate::otlp) fn is_default(kind: Kind, value: Value<'_>) -> bool {
     match kind {
         Kind::String | Kind::Bytes => value.bytes().is_empty(),
         Kind::Id(_) => value.bytes().iter().all(|byte| *byte == 0),

@@ -8,3 +8,4 @@ mod read;
 mod text;
 
 pub use any::parse_json;
+pub(super) use encode::{is_default, packed};

@@ -1,12 +1,15 @@
 //! What the `file` exporter is told, and how it starts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
+use super::form::Form;
+use super::groups::{GroupBy, Groups};
+use super::output::Rotation;
 use super::writer::{Writer, Writers};
 use crate::collector::component::{
     Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Running, Signals,
@@ -19,32 +22,101 @@ use crate::otlp::{Payload, Signal};
 pub const FACTORY: Factory<dyn Exporter> =
     Factory { names: &["file"], signals: Signals::Each(EVERY_SIGNAL), configure: read };
 
-/// Where and how lines are written.
+/// Where and how messages are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Settings {
     pub path: PathBuf,
     /// Keep what is in the file, instead of emptying it at the start.
     pub append: bool,
-    /// How long a line may wait in memory.
+    /// How long a message may wait in memory.
     pub flush_interval: Duration,
-    /// Make the directory of the file if it is not there.
-    pub create_directory: bool,
+    /// Make the directory of the file if it is not there, with these permissions.
+    pub create_directory: Option<u32>,
+    pub form: Form,
+    pub rotation: Option<Rotation>,
+    pub group_by: Option<GroupBy>,
+}
+
+impl Settings {
+    /// The same for another file, without a group.
+    pub fn at(&self, path: &Path) -> Self {
+        Self { path: path.to_owned(), group_by: None, ..self.clone() }
+    }
 }
 
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
-    section.unsupported(&["rotation", "group_by", "encoding", "directory_permissions"]);
+    section.unsupported(&["encoding"]);
     let path = section.required_text("path");
     let append = section.boolean("append").unwrap_or(false);
     let flush_interval = section.duration("flush_interval").filter(|d| !d.is_zero()).unwrap_or(Duration::from_secs(1));
-    let create_directory = section.boolean("create_directory").unwrap_or(false);
-    section.word("format", &["json"]);
-    section.word("compression", &["none", ""]);
-    Some(Box::new(Settings { path: path?.into(), append, flush_interval, create_directory }))
+    let create_directory = directory(section);
+    let protobuf = section.word("format", &["json", "proto"]) == Some("proto");
+    let zstd = zstd(section);
+    let rotation = if section.has("rotation") { section.section("rotation", rotation) } else { None };
+    if append && rotation.is_some() {
+        section.problem("rotation", Problem::new("`append` and `rotation` do not go together"));
+    }
+    let group_by = section.section("group_by", group_by).flatten();
+    let path = PathBuf::from(path?);
+    if let Some(group_by) = &group_by {
+        group_by.check(section, &path);
+    }
+    let form = Form { protobuf, zstd };
+    Some(Box::new(Settings { path, append, flush_interval, create_directory, form, rotation, group_by }))
+}
+
+/// The permissions of a directory that is made; `None`: none is made.
+fn directory(section: &mut Section<'_>) -> Option<u32> {
+    const KEY: &str = "directory_permissions";
+    let create = section.boolean("create_directory").unwrap_or(false);
+    let text = section.text(KEY).filter(|text| !text.is_empty());
+    if !create {
+        if text.is_some() {
+            section.problem(KEY, Problem::new(format!("`{KEY}` needs `create_directory: true`")));
+        }
+        return None;
+    }
+    let text = text.unwrap_or_else(|| "0755".to_owned());
+    let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
+    if mode.is_none() {
+        let problem = Problem::new(format!("`{text}` is no octal number of permissions"));
+        section.problem(KEY, problem.hint("write it in quotes, such as \"0755\""));
+    }
+    mode
+}
+
+fn zstd(section: &mut Section<'_>) -> Option<i32> {
+    let compressed = section.word("compression", &["zstd", "none", ""]) == Some("zstd");
+    let level = section.section("compression_params", |parameters| parameters.integer("level", 1)).flatten();
+    compressed.then(|| level.and_then(|level| i32::try_from(level.min(22)).ok()).unwrap_or(3))
+}
+
+fn rotation(section: &mut Section<'_>) -> Rotation {
+    let megabytes = section.integer("max_megabytes", 0).filter(|megabytes| *megabytes > 0).unwrap_or(100);
+    Rotation {
+        largest: u64::try_from(megabytes).unwrap_or(100) << 20,
+        days: section.integer("max_days", 0).unwrap_or(0).min(100_000),
+        backups: section.integer("max_backups", 0).and_then(|count| usize::try_from(count).ok()).unwrap_or(100),
+        local_time: section.boolean("localtime").unwrap_or(false),
+    }
+}
+
+fn group_by(section: &mut Section<'_>) -> Option<GroupBy> {
+    let enabled = section.boolean("enabled").unwrap_or(false);
+    let attribute = section.text("resource_attribute").unwrap_or_else(|| "fileexporter.path_segment".to_owned());
+    let most = section.integer("max_open_files", 1).and_then(|count| usize::try_from(count).ok()).unwrap_or(100);
+    if enabled && attribute.is_empty() {
+        section.problem("resource_attribute", Problem::new("`resource_attribute` is empty"));
+    }
+    enabled.then_some(GroupBy { attribute, most_open: most })
 }
 
 impl Exporter for Settings {
     fn start(self: Box<Self>, context: Context, _signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         Box::pin(async move {
+            if let Some(group_by) = self.group_by.clone() {
+                return Groups::start(*self, group_by, context);
+            }
             let writer = context.shared.get::<Writers>().open(&self, &context)?;
             let file = File { writer: writer.clone(), context };
             Ok(Built { consumer: Arc::new(file), running: Box::new(Open { writer }) })

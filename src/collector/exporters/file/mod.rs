@@ -1,6 +1,10 @@
-//! The `file` exporter: each payload as one line of OTLP/JSON.
+//! The `file` exporter: each payload as one message of a file, by default a line of OTLP/JSON.
 
 mod config;
+mod form;
+mod groups;
+mod output;
 mod writer;
 
 pub use config::FACTORY;
+pub use writer::OpenedFiles;

@@ -1,25 +1,26 @@
 //! One writer for each path, however many exporters name it.
 //!
-//! Lines gather in memory and go to the file as whole lines, one write at a time, on a thread that may block (a shared
-//! file system can take seconds). The first line that waits wakes the flusher, which sleeps for the interval; without
-//! data nothing ticks. If a write fails, the file is cut back to where it was, so no line is ever torn, and what was
-//! lost is counted.
+//! Messages gather in memory and go to the file as whole messages, one write at a time, on a thread that may block (a
+//! shared file system can take seconds). The first message that waits wakes the flusher, which sleeps for the interval;
+//! without data nothing ticks. No message is ever torn, and what cannot be written is counted.
 
-use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::collections::{HashMap, HashSet};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
 use super::config::Settings;
+use super::form::Form;
+use super::output::Output;
 use crate::collector::component::{Context, Refusal};
 use crate::collector::counters::Tally;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
-/// From this size on lines are written at once.
+/// From this size on messages are written at once.
 const LARGE: usize = 256 << 10;
 
 /// From this size on, whoever hands in waits until some was written.
@@ -31,40 +32,48 @@ pub(super) struct Writers {
     open: Mutex<HashMap<PathBuf, Weak<Writer>>>,
 }
 
+/// The files that this process has opened: a reload of the configuration does not empty them again.
+#[derive(Default)]
+pub struct OpenedFiles {
+    paths: Mutex<HashSet<PathBuf>>,
+}
+
 impl Writers {
     /// The writer of the path; opens the file if no other exporter has.
     pub fn open(&self, settings: &Settings, context: &Context) -> Result<Arc<Writer>, Problem> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let key = std::path::absolute(&settings.path).unwrap_or_else(|_| settings.path.clone());
         if let Some(writer) = open.get(&key).and_then(Weak::upgrade) {
-            context.log.info(&format!("shares the file {} with another exporter", settings.path.display()));
+            let path = settings.path.display();
+            if writer.form != settings.form {
+                return Err(Problem::new(format!("another exporter writes {path} in another format or compression")));
+            }
+            context.log.info(&format!("shares the file {path} with another exporter"));
             return Ok(writer);
         }
-        let file = open_file(settings).map_err(|error| {
+        let opened = context.shared.get::<OpenedFiles>();
+        let again = !opened.paths.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        let output = open_file(settings, again).map_err(|error| {
             let problem = Problem::new(format!("cannot open {}: {error}", settings.path.display()));
             problem.hint("make the directory first, or set `create_directory: true`")
         })?;
-        let writer = Arc::new(Writer::new(file, settings.path.clone()));
+        let writer = Arc::new(Writer::new(output, settings));
         tokio::spawn(flush_after(Arc::downgrade(&writer), writer.waiting.clone(), settings.flush_interval));
         open.insert(key, Arc::downgrade(&writer));
         Ok(writer)
     }
 }
 
-fn open_file(settings: &Settings) -> std::io::Result<fs::File> {
-    if settings.create_directory
-        && let Some(directory) = settings.path.parent()
+fn open_file(settings: &Settings, again: bool) -> std::io::Result<Output> {
+    if let (Some(mode), Some(directory)) = (settings.create_directory, settings.path.parent())
+        && !directory.as_os_str().is_empty()
     {
-        fs::create_dir_all(directory)?;
+        DirBuilder::new().recursive(true).mode(mode).create(directory)?;
     }
-    if !settings.append {
-        // Opened for appending below, so that a cut after a failed write needs no seek.
-        OpenOptions::new().write(true).create(true).truncate(true).open(&settings.path)?;
-    }
-    OpenOptions::new().append(true).create(true).open(&settings.path)
+    Output::open(&settings.path, settings.append || again, settings.rotation.clone())
 }
 
-/// Wakes when a line waits, gives it the interval, writes; ends with the writer.
+/// Wakes when a message waits, gives it the interval, writes; ends with the writer.
 async fn flush_after(writer: Weak<Writer>, waiting: Arc<Waiting>, interval: std::time::Duration) {
     loop {
         waiting.some.notified().await;
@@ -77,13 +86,14 @@ async fn flush_after(writer: Weak<Writer>, waiting: Arc<Waiting>, interval: std:
     }
 }
 
-/// Writes lines to one file.
+/// Writes messages to one file.
 pub(super) struct Writer {
     path: PathBuf,
-    file: Arc<fs::File>,
+    form: Form,
+    output: Arc<Mutex<Output>>,
     pending: Mutex<Pending>,
     waiting: Arc<Waiting>,
-    /// Held during a write, so that lines keep their order.
+    /// Held during a write, so that messages keep their order.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -96,8 +106,18 @@ struct Waiting {
 
 #[derive(Default)]
 struct Pending {
-    lines: Vec<u8>,
-    counts: Vec<(Context, Signal, usize)>,
+    bytes: Vec<u8>,
+    /// Where each message ends.
+    ends: Vec<usize>,
+    /// Whose it is.
+    messages: Vec<Message>,
+}
+
+#[derive(Clone)]
+struct Message {
+    context: Context,
+    signal: Signal,
+    items: usize,
 }
 
 impl Drop for Writer {
@@ -109,10 +129,11 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    fn new(file: fs::File, path: PathBuf) -> Self {
+    fn new(output: Output, settings: &Settings) -> Self {
         Self {
-            path,
-            file: Arc::new(file),
+            path: settings.path.clone(),
+            form: settings.form,
+            output: Arc::new(Mutex::new(output)),
             pending: Mutex::default(),
             waiting: Arc::default(),
             writing: tokio::sync::Mutex::default(),
@@ -121,19 +142,17 @@ impl Writer {
 
     /// Takes one payload; waits while too much is unwritten.
     pub async fn write(&self, context: &Context, payload: Payload) -> Result<(), Refusal> {
-        while self.pending().lines.len() >= FULL {
+        while self.pending().bytes.len() >= FULL {
             let room = self.waiting.room.notified();
-            if self.pending().lines.len() >= FULL {
+            if self.pending().bytes.len() >= FULL {
                 room.await;
             }
         }
         let (first, large) = {
             let mut pending = self.pending();
-            let first = pending.lines.is_empty();
-            payload.write_json(&mut pending.lines);
-            pending.lines.push(b'\n');
-            pending.add(context, payload.signal, payload.item_count());
-            (first, pending.lines.len() >= LARGE)
+            let first = pending.ends.is_empty();
+            pending.add(self.form, context, &payload)?;
+            (first, pending.bytes.len() >= LARGE)
         };
         if first {
             self.waiting.some.notify_one();
@@ -147,27 +166,27 @@ impl Writer {
     /// Writes what waits.
     pub async fn flush(&self) {
         let writing = self.writing.lock().await;
-        let Pending { lines, counts } = std::mem::take(&mut *self.pending());
-        if lines.is_empty() {
+        let Pending { bytes, ends, messages } = std::mem::take(&mut *self.pending());
+        if ends.is_empty() {
             return;
         }
-        let file = self.file.clone();
-        let written = tokio::task::spawn_blocking(move || write_whole(&file, &lines)).await;
+        let output = self.output.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            output.lock().unwrap_or_else(PoisonError::into_inner).write(&bytes, &ends)
+        });
+        let (written, failure) = match written.await {
+            Ok((written, result)) => (written, result.err().map(|error| error.to_string())),
+            Err(error) => (0, Some(error.to_string())),
+        };
         drop(writing);
         self.waiting.room.notify_waiters();
-        let failure = match written {
-            Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        for (context, signal, items) in counts {
-            match &failure {
-                None => context.count(signal, Tally::Written, items),
-                Some(why) => {
-                    let message = format!("cannot write {}: {why}", self.path.display());
-                    context.count_dropped(signal, items, &Refusal::permanent("write_failed", message));
-                }
-            }
+        for Message { context, signal, items } in &messages[..written] {
+            context.count(*signal, Tally::Written, *items);
+        }
+        let why = failure.unwrap_or_default();
+        for Message { context, signal, items } in &messages[written..] {
+            let message = format!("cannot write {}: {why}", self.path.display());
+            context.count_dropped(*signal, *items, &Refusal::permanent("write_failed", message));
         }
     }
 
@@ -177,25 +196,22 @@ impl Writer {
 }
 
 impl Pending {
-    fn add(&mut self, context: &Context, signal: Signal, items: usize) {
-        let known = self.counts.iter_mut().find(|(other, of, _)| other.name == context.name && *of == signal);
-        match known {
-            Some((.., n)) => *n += items,
-            None => self.counts.push((context.clone(), signal, items)),
-        }
+    fn add(&mut self, form: Form, context: &Context, payload: &Payload) -> Result<(), Refusal> {
+        let before = self.bytes.len();
+        form.write(payload, &mut self.bytes).map_err(|error| {
+            self.bytes.truncate(before);
+            Refusal::permanent("write_failed", format!("cannot compress: {error}"))
+        })?;
+        self.ends.push(self.bytes.len());
+        let (context, signal, items) = (context.clone(), payload.signal, payload.item_count());
+        self.messages.push(Message { context, signal, items });
+        Ok(())
     }
-}
-
-fn write_whole(mut file: &fs::File, lines: &[u8]) -> std::io::Result<()> {
-    let before = file.metadata()?.len();
-    file.write_all(lines).inspect_err(|_| {
-        // Best effort: the error that counts is the first one.
-        let _ = file.set_len(before);
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::Path;
     use std::time::Duration;
 
@@ -204,7 +220,9 @@ mod tests {
 
     fn settings(path: &Path) -> Settings {
         let path = path.to_owned();
-        Settings { path, append: false, flush_interval: Duration::from_millis(5), create_directory: false }
+        let form = Form { protobuf: false, zstd: None };
+        let flush_interval = Duration::from_millis(5);
+        Settings { path, append: false, flush_interval, create_directory: None, form, rotation: None, group_by: None }
     }
 
     #[tokio::test]

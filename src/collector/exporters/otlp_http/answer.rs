@@ -2,24 +2,11 @@
 
 use std::time::Duration;
 
+use super::super::sending::{Outcome, PartialSuccess, for_each_field, shown};
 use crate::collector::component::Refusal;
 use crate::collector::secrets::Secrets;
 use crate::otlp::Signal;
-use crate::otlp::wire::{Reader, Value};
-
-/// The outcome of one try.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Accepted, but for `rejected` items; with the endpoint's words, if it had any.
-    Accepted { rejected: u64, message: String },
-    /// Not now; not before the pause, if one was asked for.
-    Later { refusal: Refusal, pause: Option<Duration> },
-    /// Never.
-    Never(Refusal),
-}
-
-/// How much of an answer's body is shown.
-const SHOWN: usize = 200;
+use crate::otlp::wire::Value;
 
 /// Reads an answer: its status, content type, `Retry-After` and body. What it says is shown without `secrets`: an
 /// endpoint may quote what it was sent.
@@ -33,8 +20,8 @@ pub(super) fn read(
 ) -> Outcome {
     let kind = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
     if (200..300).contains(&status) {
-        return if let Some((rejected, message)) = partial_success(signal, &kind, body) {
-            Outcome::Accepted { rejected, message: shown(&message, secrets) }
+        return if let Some(partial_success) = partial_success(signal, &kind, body) {
+            Outcome::Accepted(PartialSuccess { message: shown(&partial_success.message, secrets), ..partial_success })
         } else {
             let message = format!("status {status} with a body that is no OTLP answer");
             Outcome::Never(Refusal::permanent("bad_answer", message).answered(13))
@@ -74,38 +61,19 @@ fn pause(text: &str) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
 
-/// Rejected items and message; `None` if the body is broken. Other content types are not looked at.
-fn partial_success(signal: Signal, kind: &str, body: &[u8]) -> Option<(u64, String)> {
+/// What was rejected; `None` if the body is broken. Other content types are not looked at.
+fn partial_success(signal: Signal, kind: &str, body: &[u8]) -> Option<PartialSuccess> {
     if body.is_empty() {
-        return Some((0, String::new()));
+        return Some(PartialSuccess::default());
     }
     match kind {
-        "application/x-protobuf" => wire_partial_success(body),
+        "application/x-protobuf" => PartialSuccess::from_wire(body),
         "application/json" => json_partial_success(signal, body),
-        _ => Some((0, String::new())),
+        _ => Some(PartialSuccess::default()),
     }
 }
 
-fn wire_partial_success(body: &[u8]) -> Option<(u64, String)> {
-    let (mut rejected, mut message) = (0, String::new());
-    for_each(body, |number, value| {
-        let Value::Bytes(partial) = value else { return Some(()) };
-        if number != 1 {
-            return Some(());
-        }
-        for_each(partial, |number, value| {
-            match (number, value) {
-                (1, Value::Varint(count)) => rejected = count,
-                (2, Value::Bytes(text)) => message = String::from_utf8_lossy(text).into_owned(),
-                _ => {}
-            }
-            Some(())
-        })
-    })?;
-    Some((rejected, message))
-}
-
-fn json_partial_success(signal: Signal, body: &[u8]) -> Option<(u64, String)> {
+fn json_partial_success(signal: Signal, body: &[u8]) -> Option<PartialSuccess> {
     let keys = match signal {
         Signal::Traces => ["rejectedSpans", "rejected_spans"],
         Signal::Metrics => ["rejectedDataPoints", "rejected_data_points"],
@@ -113,11 +81,12 @@ fn json_partial_success(signal: Signal, body: &[u8]) -> Option<(u64, String)> {
     };
     let answer: serde_json::Value = serde_json::from_slice(body).ok()?;
     let partial = answer.as_object()?.get("partialSuccess").or_else(|| answer.get("partial_success"));
-    let Some(partial) = partial else { return Some((0, String::new())) };
+    let Some(partial) = partial else { return Some(PartialSuccess::default()) };
     let rejected = keys.iter().find_map(|key| partial.get(key));
     let number = |value: &serde_json::Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
     let message = ["errorMessage", "error_message"].iter().find_map(|key| partial.get(key)?.as_str());
-    Some((rejected.and_then(number).unwrap_or(0), message.unwrap_or_default().to_owned()))
+    let message = message.unwrap_or_default().to_owned();
+    Some(PartialSuccess { rejected: rejected.and_then(number).unwrap_or(0), message })
 }
 
 /// The message of a google.rpc.Status, else the body.
@@ -125,7 +94,7 @@ fn error_words(kind: &str, body: &[u8]) -> String {
     let message = match kind {
         "application/x-protobuf" => {
             let mut message = None;
-            let whole = for_each(body, |number, value| {
+            let whole = for_each_field(body, |number, value| {
                 if let (2, Value::Bytes(text)) = (number, value) {
                     message = Some(String::from_utf8_lossy(text).into_owned());
                 }
@@ -141,22 +110,6 @@ fn error_words(kind: &str, body: &[u8]) -> String {
     message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned())
 }
 
-/// What is shown of a peer's words: no secret, then no more than so much, in one line.
-fn shown(text: &str, secrets: &Secrets) -> String {
-    let text = secrets.mask_cut(text);
-    let shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    shown.trim().to_owned()
-}
-
-/// Calls `take` for each field; `None` if the bytes are broken.
-fn for_each<'a>(bytes: &'a [u8], mut take: impl FnMut(u32, Value<'a>) -> Option<()>) -> Option<()> {
-    let mut reader = Reader::new(bytes);
-    while let Some((number, value)) = reader.read().ok()? {
-        take(number, value)?;
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +118,7 @@ mod tests {
     const JSON: Option<&str> = Some("application/json");
 
     fn accepted(rejected: u64, message: &str) -> Outcome {
-        Outcome::Accepted { rejected, message: message.to_owned() }
+        Outcome::Accepted(PartialSuccess { rejected, message: message.to_owned() })
     }
 
     #[test]
@@ -209,7 +162,7 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("Bearer t0ken-th4t");
         let said = |status, kind, body: &[u8]| match read(Signal::Traces, status, kind, None, body, &secrets) {
-            Outcome::Accepted { message, .. } => message,
+            Outcome::Accepted(partial_success) => partial_success.message,
             Outcome::Later { refusal, .. } | Outcome::Never(refusal) => refusal.message,
         };
         let wire = [&[18, 17][..], b"Bearer t0ken-th4t"].concat();

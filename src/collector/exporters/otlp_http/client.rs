@@ -1,13 +1,13 @@
 //! The HTTP client of one exporter.
 
 use std::io;
-use std::path::Path;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HOST, HeaderValue};
 use reqwest::{Certificate, Client, Identity, Url, redirect};
 
-use super::config::{Settings, Tls};
+use super::super::sending::{Tls, read_file as read};
+use super::config::Settings;
 use crate::diag::Problem;
 
 /// A client, and the URLs and headers changed where the server's name is overridden.
@@ -25,7 +25,7 @@ pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
         // The system's certificates are not needed, and reading them takes time and memory.
         return builder.tls_certs_only([]).build().map_err(|error| problem(&error));
     }
-    let Tls { ca_file, cert_file, key_file, server_name, skip_verify, with_system_pool } = settings.tls.clone();
+    let Tls { ca_file, cert_file, key_file, server_name, skip_verify, with_system_pool, .. } = settings.tls.clone();
     if let Some(path) = ca_file {
         let certificates = Certificate::from_pem_bundle(&read("ca_file", &path)?)
             .map_err(|error| Problem::new(format!("`tls.ca_file` {}: {}", path.display(), words(&error))))?;
@@ -51,10 +51,6 @@ pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
 
 fn problem(error: &reqwest::Error) -> Problem {
     Problem::new(format!("cannot make an HTTP client: {}", words(error)))
-}
-
-fn read(key: &str, path: &Path) -> Result<Vec<u8>, Problem> {
-    std::fs::read(path).map_err(|error| Problem::new(format!("cannot read `tls.{key}` {}: {error}", path.display())))
 }
 
 /// What went wrong, with its causes, without the URL (which may have a password).

@@ -1,16 +1,20 @@
 //! What the exporter is told.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::BASE64;
+use futures_util::future::BoxFuture;
 use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::HeaderMap;
 
-use super::backoff::Retry;
-use crate::collector::component::{EVERY_SIGNAL, Exporter, Factory, Signals};
+use super::super::sending::{Compression, Lanes, Queue, Retry, Tls, Way, read_headers};
+use super::client;
+use super::transport::Http;
+use crate::collector::component::{Built, Context, EVERY_SIGNAL, Exporter, Factory, Signals};
 use crate::collector::section::Section;
 use crate::diag::Problem;
+use crate::otlp::Signal;
 
 /// The kind.
 pub const FACTORY: Factory<dyn Exporter> =
@@ -21,7 +25,7 @@ pub(super) struct Settings {
     /// Where each signal goes, in the order of [`crate::otlp::Signal::ALL`]; `None` if nowhere.
     pub urls: [Option<Url>; 3],
     pub headers: HeaderMap,
-    pub gzip: bool,
+    pub compression: Compression,
     pub json: bool,
     /// Of one try; zero is none.
     pub timeout: Duration,
@@ -32,39 +36,25 @@ pub(super) struct Settings {
     pub retry: Option<Retry>,
 }
 
-/// How the endpoint's certificate is checked, and our own.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tls {
-    pub ca_file: Option<PathBuf>,
-    pub cert_file: Option<PathBuf>,
-    pub key_file: Option<PathBuf>,
-    pub server_name: Option<String>,
-    pub skip_verify: bool,
-    pub with_system_pool: bool,
-}
-
-/// How many requests may wait and be under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
-    /// Requests that wait or are being sent.
-    pub size: usize,
-    /// Requests sent at once.
-    pub consumers: usize,
-    /// Whether a full queue makes its source wait, instead of refusing.
-    pub block: bool,
-}
+const COMPRESSIONS: &[&str] = &["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"];
 
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
-    section.unsupported(&["auth", "proxy_url", "compression_params", "middlewares", "cookies", "profiles_endpoint"]);
-    // Upstream does not check the keys of this section; a misspelt one is an error here.
+    // The reference accepts unknown keys here; what it knows and this exporter cannot do is refused.
+    section.tolerate_unknown();
+    section.unsupported(&["auth", "proxy_url", "middlewares", "cookies", "profiles_endpoint"]);
+    // Pools and buffers: the library's own limits stand.
     for key in
         ["read_buffer_size", "write_buffer_size", "max_idle_conns", "max_idle_conns_per_host", "max_conns_per_host"]
     {
-        section.has(key);
+        section.integer(key, i64::MIN);
     }
-    for key in ["idle_conn_timeout", "disable_keep_alives", "http2_read_idle_timeout", "http2_ping_timeout"] {
-        section.has(key);
+    for key in ["idle_conn_timeout", "http2_read_idle_timeout", "http2_ping_timeout"] {
+        section.duration(key);
     }
+    for key in ["disable_keep_alives", "force_attempt_http2"] {
+        section.boolean(key);
+    }
+    section.has("keepalive");
     let base = url(section, "endpoint");
     let urls = [
         signal_url(section, base.as_ref(), "traces_endpoint", "v1/traces"),
@@ -72,29 +62,19 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
         signal_url(section, base.as_ref(), "logs_endpoint", "v1/logs"),
     ];
     let any_key = ["endpoint", "traces_endpoint", "metrics_endpoint", "logs_endpoint"].map(|key| section.has(key));
-    let gzip = section.word("compression", &["gzip", "none", ""]).is_none_or(|word| word == "gzip");
+    let compression = Compression::read(section, COMPRESSIONS);
     let json = section.word("encoding", &["proto", "json"]) == Some("json");
     let timeout = section.duration("timeout").unwrap_or(Duration::from_secs(30));
-    let headers = headers(section);
-    let tls = section.section("tls", tls).unwrap_or_default();
-    let queue = if section.has("sending_queue") {
-        section.section("sending_queue", queue).flatten()
-    } else {
-        Some(DEFAULT_QUEUE)
-    };
-    let retry = if section.has("retry_on_failure") {
-        section.section("retry_on_failure", retry).flatten()
-    } else {
-        Some(Retry::default())
-    };
+    let headers = read_headers(section);
+    let tls = Tls::read(section);
+    let queue = Queue::read(section);
+    let retry = Retry::read(section, true);
     if !any_key.contains(&true) {
         section.problem_here(Problem::new("at least one endpoint is needed").hint("set `endpoint: https://...`"));
         return None;
     }
-    Some(Box::new(Settings { urls, headers, gzip, json, timeout, tls, queue, retry }))
+    Some(Box::new(Settings { urls, headers, compression, json, timeout, tls, queue, retry }))
 }
-
-const DEFAULT_QUEUE: Queue = Queue { size: 1000, consumers: 10, block: false };
 
 fn url(section: &mut Section<'_>, key: &'static str) -> Option<Url> {
     let text = section.text(key)?;
@@ -158,85 +138,33 @@ fn signal_url(section: &mut Section<'_>, base: Option<&Url>, key: &'static str, 
     Some(url)
 }
 
-fn headers(section: &mut Section<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in section.text_map("headers").unwrap_or_default() {
-        section.secret(&value);
-        let key = HeaderName::try_from(name.as_str());
-        match (key, HeaderValue::try_from(value)) {
-            (Ok(key), Ok(mut value)) => {
-                value.set_sensitive(true);
-                headers.insert(key, value);
+impl Exporter for Settings {
+    fn start(mut self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
+        let signals = signals.to_vec();
+        Box::pin(async move {
+            let client = client::build(&mut self)?;
+            let mut ways = Vec::new();
+            for signal in signals {
+                let Some(url) = self.urls[signal as usize].clone() else {
+                    let word = signal.name();
+                    let problem = Problem::new(format!("there is no endpoint for {word}"));
+                    return Err(problem.hint(format!("set `endpoint` or `{word}_endpoint`")));
+                };
+                let transport = Arc::new(Http {
+                    signal,
+                    client: client.clone(),
+                    url,
+                    headers: self.headers.clone(),
+                    compression: self.compression,
+                    json: self.json,
+                    timeout: self.timeout,
+                    secrets: context.log.secrets().clone(),
+                });
+                ways.push(Way { signal, transport });
             }
-            (Err(_), _) => section.problem("headers", Problem::new(format!("`{name}` is no name of a header"))),
-            // The value stays out of the message: it may be a secret.
-            (_, Err(_)) => {
-                let problem =
-                    Problem::new(format!("the value of the header `{name}` has a character that no header may have"));
-                section.problem("headers", problem.hint("look for a line end at the end of the variable or file"));
-            }
-        }
+            Lanes::open(ways, self.queue.clone(), self.retry, &context)
+        })
     }
-    headers
-}
-
-fn tls(section: &mut Section<'_>) -> Tls {
-    section.unsupported(&[
-        "ca_pem",
-        "cert_pem",
-        "key_pem",
-        "min_version",
-        "max_version",
-        "cipher_suites",
-        "reload_interval",
-        "curve_preferences",
-        "tpm",
-        "include_insecure_cipher_suites",
-    ]);
-    // For gRPC alone: over HTTP the scheme of the endpoint decides.
-    section.boolean("insecure");
-    let tls = Tls {
-        ca_file: section.text("ca_file").map(PathBuf::from),
-        cert_file: section.text("cert_file").map(PathBuf::from),
-        key_file: section.text("key_file").map(PathBuf::from),
-        server_name: section.text("server_name_override").filter(|name| !name.is_empty()),
-        skip_verify: section.boolean("insecure_skip_verify").unwrap_or(false),
-        with_system_pool: section.boolean("include_system_ca_certs_pool").unwrap_or(false),
-    };
-    if tls.cert_file.is_some() != tls.key_file.is_some() {
-        section.problem_here(Problem::new("`cert_file` and `key_file` must be given together"));
-    }
-    tls
-}
-
-fn queue(section: &mut Section<'_>) -> Option<Queue> {
-    section.unsupported(&["batch", "storage", "sizer"]);
-    let enabled = section.boolean("enabled").unwrap_or(true);
-    section.boolean("wait_for_result");
-    let count = |n: i64| usize::try_from(n).unwrap_or(1);
-    let size = section.integer("queue_size", 1).map_or(DEFAULT_QUEUE.size, count);
-    let consumers = section.integer("num_consumers", 1).map_or(DEFAULT_QUEUE.consumers, count);
-    let block = section.boolean("block_on_overflow").unwrap_or(false);
-    enabled.then_some(Queue { size, consumers, block })
-}
-
-fn retry(section: &mut Section<'_>) -> Option<Retry> {
-    let defaults = Retry::default();
-    let enabled = section.boolean("enabled").unwrap_or(true);
-    let retry = Retry {
-        initial: section.duration("initial_interval").unwrap_or(defaults.initial),
-        randomization: section.number("randomization_factor").unwrap_or(defaults.randomization),
-        multiplier: section.number("multiplier").unwrap_or(defaults.multiplier),
-        largest: section.duration("max_interval").unwrap_or(defaults.largest),
-        longest: section.duration("max_elapsed_time").unwrap_or(defaults.longest),
-    };
-    if !(0.0..=1.0).contains(&retry.randomization) {
-        section.problem("randomization_factor", Problem::new("`randomization_factor` is not between 0 and 1"));
-    }
-    if retry.multiplier < 0.0 || !retry.multiplier.is_finite() {
-        section.problem("multiplier", Problem::new("`multiplier` is negative"));
-    }
-    enabled.then_some(retry)
 }
 
 #[cfg(test)]
@@ -259,10 +187,10 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named_but_header_values_are_not() {
-        let yaml = "endpoint: host:4318\nheaders: {Authorization: \"Bearer s3cr3t\\n\"}\ncompression: snappy\n\
-                    timeout: fast\nsending_queue: {queue_size: 0, batch: {}}\ntls: {cert_file: x}\n";
+        let yaml = "endpoint: host:4318\nheaders: {Authorization: \"Bearer s3cr3t\\n\"}\ncompression: brotli\n\
+                    timeout: fast\nsending_queue: {queue_size: 0}\ntls: {cert_file: x}\n";
         let text = problems_of(yaml, |section| drop(read(section)));
-        for word in ["endpoint", "Authorization", "snappy", "timeout", "queue_size", "batch", "key_file"] {
+        for word in ["endpoint", "Authorization", "brotli", "timeout", "queue_size", "key_file"] {
             assert!(text.contains(word), "{word}: {text}");
         }
         assert!(!text.contains("s3cr3t"), "{text}");

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use crate::collector::section::Section;
+use crate::diag::Problem;
+
 /// `retry_on_failure`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Retry {
+pub(in crate::collector::exporters) struct Retry {
     /// Before the first further try.
     pub initial: Duration,
     /// A pause is drawn from `1 - randomization` to `1 + randomization` times the interval.
@@ -27,6 +30,38 @@ impl Default for Retry {
             longest: Duration::from_mins(5),
         }
     }
+}
+
+impl Retry {
+    /// `retry_on_failure` of a section; `None`: one try. `tolerant`: unknown keys are a warning.
+    pub fn read(section: &mut Section<'_>, tolerant: bool) -> Option<Self> {
+        if !section.has("retry_on_failure") {
+            return Some(Self::default());
+        }
+        section.section("retry_on_failure", |inner| read(inner, tolerant)).unwrap_or_default()
+    }
+}
+
+fn read(section: &mut Section<'_>, tolerant: bool) -> Option<Retry> {
+    if tolerant {
+        section.tolerate_unknown();
+    }
+    let defaults = Retry::default();
+    let enabled = section.boolean("enabled").unwrap_or(true);
+    let retry = Retry {
+        initial: section.duration("initial_interval").unwrap_or(defaults.initial),
+        randomization: section.number("randomization_factor").unwrap_or(defaults.randomization),
+        multiplier: section.number("multiplier").unwrap_or(defaults.multiplier),
+        largest: section.duration("max_interval").unwrap_or(defaults.largest),
+        longest: section.duration("max_elapsed_time").unwrap_or(defaults.longest),
+    };
+    if !(0.0..=1.0).contains(&retry.randomization) {
+        section.problem("randomization_factor", Problem::new("`randomization_factor` is not between 0 and 1"));
+    }
+    if retry.multiplier < 0.0 || !retry.multiplier.is_finite() {
+        section.problem("multiplier", Problem::new("`multiplier` is negative"));
+    }
+    enabled.then_some(retry)
 }
 
 /// An endpoint that asks for a longer pause is asked again after this.

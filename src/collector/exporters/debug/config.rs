@@ -1,0 +1,102 @@
+//! What the exporter is told, and what it does.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+
+use super::super::sending::Queue;
+use super::text;
+use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Signals};
+use crate::collector::section::Section;
+use crate::diag::Problem;
+use crate::otlp::{Payload, Signal};
+
+/// The kind.
+pub const FACTORY: Factory<dyn Exporter> =
+    Factory { names: &["debug"], signals: Signals::Each(EVERY_SIGNAL), configure: read };
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verbosity {
+    Basic,
+    Normal,
+    Detailed,
+}
+
+#[derive(Clone, Debug)]
+struct Settings {
+    verbosity: Verbosity,
+    /// Messages shown in each second before sampling begins.
+    initial: u64,
+    /// Then one of so many; 0: none.
+    thereafter: u64,
+}
+
+fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
+    let verbosity =
+        section.text("verbosity").map_or(Some(Verbosity::Basic), |text| match text.to_ascii_lowercase().as_str() {
+            "basic" => Some(Verbosity::Basic),
+            "normal" => Some(Verbosity::Normal),
+            "detailed" => Some(Verbosity::Detailed),
+            _ => {
+                let problem = Problem::new(format!("`{text}` is no verbosity"));
+                section.problem("verbosity", problem.suggest(&text, ["basic", "normal", "detailed"]));
+                None
+            }
+        });
+    let mut count = |key, default| section.integer(key, 0).and_then(|n| u64::try_from(n).ok()).unwrap_or(default);
+    let (initial, thereafter) = (count("sampling_initial", 2), count("sampling_thereafter", 1));
+    let internal = section.boolean("use_internal_logger").unwrap_or(true);
+    let paths = section.texts("output_paths");
+    if !internal || paths.is_some_and(|paths| !paths.is_empty()) {
+        let problem = Problem::warning("the lines go to this collector's own log, on stderr, whatever is said here");
+        section.problem(if internal { "output_paths" } else { "use_internal_logger" }, problem);
+    }
+    // Lines are written at once: there is nothing to wait for.
+    if section.has("sending_queue") {
+        Queue::read(section);
+    }
+    Some(Box::new(Settings { verbosity: verbosity?, initial, thereafter }))
+}
+
+impl Exporter for Settings {
+    fn start(self: Box<Self>, context: Context, _signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
+        let sampler = Mutex::new(Sampler { second: Instant::now(), seen: 0 });
+        Box::pin(std::future::ready(Ok(Built::stateless(Debug { settings: *self, sampler, context }))))
+    }
+}
+
+struct Debug {
+    settings: Settings,
+    sampler: Mutex<Sampler>,
+    context: Context,
+}
+
+struct Sampler {
+    second: Instant,
+    seen: u64,
+}
+
+impl Debug {
+    fn is_shown(&self) -> bool {
+        let mut sampler = self.sampler.lock().unwrap_or_else(PoisonError::into_inner);
+        if sampler.second.elapsed() >= Duration::from_secs(1) {
+            *sampler = Sampler { second: Instant::now(), seen: 0 };
+        }
+        sampler.seen += 1;
+        let Settings { initial, thereafter, .. } = self.settings;
+        sampler.seen <= initial || thereafter > 0 && (sampler.seen - initial).is_multiple_of(thereafter)
+    }
+}
+
+impl Consumer for Debug {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        if self.is_shown() {
+            for line in text::lines(&payload, self.settings.verbosity) {
+                self.context.log.info(&line);
+            }
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

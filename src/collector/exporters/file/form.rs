@@ -1,0 +1,40 @@
+//! What one payload looks like in a file.
+//!
+//! JSON is one line. Protobuf, and whatever is compressed, is a message with four bytes of length in front (big endian);
+//! each compressed message is a zstd frame of its own.
+
+use crate::otlp::Payload;
+
+/// The form of the messages of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    /// Protobuf instead of JSON.
+    pub protobuf: bool,
+    /// The zstd level, if it is compressed.
+    pub zstd: Option<i32>,
+}
+
+impl Form {
+    /// Appends one message.
+    pub fn write(self, payload: &Payload, out: &mut Vec<u8>) -> std::io::Result<()> {
+        if self == (Self { protobuf: false, zstd: None }) {
+            payload.write_json(out);
+            out.push(b'\n');
+            return Ok(());
+        }
+        let mut message = if self.protobuf {
+            payload.encode_as_reference()
+        } else {
+            let mut text = Vec::new();
+            payload.write_json(&mut text);
+            text
+        };
+        if let Some(level) = self.zstd {
+            message = zstd::bulk::compress(&message, level)?;
+        }
+        let length = u32::try_from(message.len()).map_err(|_| std::io::Error::other("a message of more than 4 GiB"))?;
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&message);
+        Ok(())
+    }
+}

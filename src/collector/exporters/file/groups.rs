@@ -1,0 +1,194 @@
+//! `group_by`: a file for each value of a resource attribute, whose place in the path is a `*`.
+
+use std::collections::VecDeque;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::time::Instant;
+
+use super::config::Settings;
+use super::writer::{Writer, Writers};
+use crate::collector::component::{Built, Consumer, Context, Refusal, Running};
+use crate::collector::section::Section;
+use crate::diag::Problem;
+use crate::otlp::{AnyValue, Payload, Resource};
+
+/// What decides about the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GroupBy {
+    /// The name of the resource attribute; a resource without it, or where it is no text, is not written.
+    pub attribute: String,
+    /// Files that are open at once; the one that was used longest ago is closed first.
+    pub most_open: usize,
+}
+
+impl GroupBy {
+    /// Records a problem if the path has not one `*`, behind a beginning.
+    pub fn check(&self, section: &Section<'_>, path: &Path) {
+        let text = path.to_string_lossy();
+        if text.matches('*').count() != 1 {
+            section.problem("path", Problem::new("with `group_by`, `path` must have exactly one `*`"));
+        } else if text.starts_with('*') {
+            section.problem("path", Problem::new("with `group_by`, `path` must not begin with `*`"));
+        }
+    }
+}
+
+/// The open files, the one used last at the end.
+#[derive(Default)]
+struct Open {
+    writers: VecDeque<(PathBuf, Arc<Writer>)>,
+}
+
+/// The exporter.
+pub(super) struct Groups {
+    settings: Settings,
+    group_by: GroupBy,
+    prefix: String,
+    suffix: String,
+    context: Context,
+    open: Mutex<Open>,
+}
+
+impl Groups {
+    /// Starts without a file; they are opened as their first data comes.
+    pub fn start(settings: Settings, group_by: GroupBy, context: Context) -> Result<Built, Problem> {
+        let path = settings.path.to_string_lossy().into_owned();
+        let Some((prefix, suffix)) = path.split_once('*') else {
+            return Err(Problem::new("`path` has no `*`"));
+        };
+        let (prefix, suffix) = (prefix.to_owned(), suffix.to_owned());
+        let groups = Arc::new(Self { settings, group_by, prefix, suffix, context, open: Mutex::default() });
+        Ok(Built { consumer: groups.clone(), running: Box::new(Stop { groups }) })
+    }
+
+    /// The path for a value: below the prefix, whatever `..` the value has.
+    fn path(&self, segment: &str) -> PathBuf {
+        let joined = clean(&format!("{}{segment}{}", self.prefix, self.suffix));
+        let base = clean(&self.prefix);
+        if joined.to_string_lossy().starts_with(base.to_string_lossy().as_ref()) {
+            return joined;
+        }
+        let inner = clean(&format!("/{segment}{}", self.suffix));
+        base.join(inner.strip_prefix("/").unwrap_or(&inner))
+    }
+
+    fn writer(&self, path: PathBuf) -> Result<(Arc<Writer>, Option<Arc<Writer>>), Refusal> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = open.writers.iter().position(|(known, _)| *known == path) {
+            let used = open.writers.remove(place);
+            open.writers.extend(used);
+        } else {
+            if let Some(directory) = path.parent() {
+                std::fs::create_dir_all(directory).map_err(|error| failed(&path, &error.to_string()))?;
+            }
+            // A file that was closed to make room goes on where it was: only its first opening empties it.
+            let (settings, writers) = (self.settings.at(&path), self.context.shared.get::<Writers>());
+            let writer = writers.open(&settings, &self.context).map_err(|problem| failed(&path, &problem.message))?;
+            open.writers.push_back((path, writer));
+        }
+        let closed = if open.writers.len() > self.group_by.most_open { open.writers.pop_front() } else { None };
+        let last = open.writers.back().map(|(_, writer)| writer.clone());
+        let writer = last.ok_or_else(|| Refusal::permanent("write_failed", "no file is open"))?;
+        Ok((writer, closed.map(|(_, writer)| writer)))
+    }
+
+    fn writers(&self) -> Vec<Arc<Writer>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.writers.iter().map(|(_, writer)| writer.clone()).collect()
+    }
+
+    async fn write(&self, payload: Payload) -> Result<(), Refusal> {
+        let signal = payload.signal;
+        let mut groups: Vec<(String, Payload)> = Vec::new();
+        let mut unnamed = Payload::new(signal);
+        for entry in payload.resources {
+            let Some(segment) = segment(&entry.resource, &self.group_by.attribute) else {
+                unnamed.resources.push(entry);
+                continue;
+            };
+            match groups.iter_mut().find(|(known, _)| *known == segment) {
+                Some((_, group)) => group.resources.push(entry),
+                None => groups.push((segment, Payload { signal, resources: vec![entry] })),
+            }
+        }
+        if unnamed.item_count() > 0 {
+            let message = format!("their resource has no text `{}`", self.group_by.attribute);
+            self.context.count_dropped(signal, unnamed.item_count(), &Refusal::permanent("no_group", message));
+        }
+        for (segment, group) in groups {
+            let items = group.item_count();
+            match self.writer(self.path(&segment)) {
+                Ok((writer, closed)) => {
+                    if let Some(closed) = closed {
+                        closed.flush().await;
+                    }
+                    writer.write(&self.context, group).await?;
+                }
+                Err(refusal) => self.context.count_dropped(signal, items, &refusal),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(path: &Path, why: &str) -> Refusal {
+    Refusal::permanent("write_failed", format!("cannot write {}: {why}", path.display()))
+}
+
+fn segment(resource: &Resource, attribute: &str) -> Option<String> {
+    match resource.get(attribute)? {
+        AnyValue::String(text) => Some(String::from_utf8_lossy(text.as_bytes()).into_owned()),
+        _ => None,
+    }
+}
+
+/// Without `.` and `..`, which cannot lead above the root.
+fn clean(path: &str) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if clean.file_name().is_some() => drop(clean.pop()),
+            Component::ParentDir if clean.has_root() => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}
+
+impl Consumer for Groups {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(self.write(payload))
+    }
+}
+
+struct Stop {
+    groups: Arc<Groups>,
+}
+
+impl Running for Stop {
+    fn flush(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let writers = self.groups.writers();
+            join_all(writers.iter().map(|writer| writer.flush())).await;
+        })
+    }
+
+    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.flush().await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_value_leads_out_of_the_folder() {
+        assert_eq!(clean("/a/./b/../c"), Path::new("/a/c"));
+        assert_eq!(clean("/../a"), Path::new("/a"));
+        assert_eq!(clean("../a"), Path::new("../a"));
+    }
+}

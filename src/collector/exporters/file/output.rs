@@ -1,0 +1,222 @@
+//! One file on disk: whole messages in, older files renamed and removed.
+//!
+//! A file that is rotated grows to a size and is then renamed to `NAME-2026-01-31T12-00-00.000-size.EXT`. The border is
+//! always between two messages. If a write fails, the file is cut back to where it was.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
+
+/// When a file is put aside, and how long it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rotation {
+    /// The greatest size in bytes; a greater message gets a file of its own.
+    pub largest: u64,
+    /// Days that old files are kept; 0 is forever.
+    pub days: i64,
+    /// Old files that are kept; 0 is all.
+    pub backups: usize,
+    /// Whether their names have the local time, instead of UTC.
+    pub local_time: bool,
+}
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct Output {
+    path: PathBuf,
+    file: File,
+    size: u64,
+    rotation: Option<Rotation>,
+}
+
+const TIME: &str = "%Y-%m-%dT%H-%M-%S%.3f";
+
+impl Output {
+    /// Opens the file; one without rotation is emptied unless `append`.
+    pub fn open(path: &Path, append: bool, rotation: Option<Rotation>) -> io::Result<Self> {
+        if !append && rotation.is_none() {
+            // Opened for appending below, so that a cut after a failed write needs no seek.
+            OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        }
+        let file = open_to_append(path)?;
+        let size = file.metadata()?.len();
+        let output = Self { path: path.to_owned(), file, size, rotation };
+        output.remove_old();
+        Ok(output)
+    }
+
+    /// Writes messages that end at `ends`; gives how many were written, and why not all.
+    pub fn write(&mut self, bytes: &[u8], ends: &[usize]) -> (usize, io::Result<()>) {
+        let (mut begin, mut written) = (0, 0);
+        while written < ends.len() {
+            let count = match &self.rotation {
+                None => ends.len() - written,
+                Some(rotation) => {
+                    let fits = |end: &&usize| self.size + (**end - begin) as u64 <= rotation.largest;
+                    ends[written..].iter().take_while(fits).count()
+                }
+            };
+            if count == 0 && self.size > 0 {
+                if let Err(error) = self.rotate() {
+                    return (written, Err(error));
+                }
+                continue;
+            }
+            let last = written + count.max(1);
+            if let Err(error) = self.append(&bytes[begin..ends[last - 1]]) {
+                return (written, Err(error));
+            }
+            (begin, written) = (ends[last - 1], last);
+        }
+        (written, Ok(()))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // Another process may have cut the file.
+        let before = self.file.metadata()?.len();
+        self.file.write_all(bytes).inspect_err(|_| {
+            // Best effort: the error that counts is the first one.
+            let _ = self.file.set_len(before);
+        })?;
+        self.size = before + bytes.len() as u64;
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let Some(rotation) = &self.rotation else { return Ok(()) };
+        let zone = zone(rotation);
+        let mut time = Timestamp::now();
+        let backup = loop {
+            let (prefix, extension) = name_parts(&self.path);
+            let time_text = time.to_zoned(zone.clone()).strftime(TIME).to_string();
+            let name = self.path.with_file_name(format!("{prefix}-{time_text}-size{extension}"));
+            if !name.exists() {
+                break name;
+            }
+            time += jiff::SignedDuration::from_millis(1);
+        };
+        fs::rename(&self.path, &backup)?;
+        match open_to_append(&self.path) {
+            Ok(file) => (self.file, self.size) = (file, 0),
+            Err(error) => {
+                // The open file has its name back, so the next message tries again.
+                let _ = fs::rename(&backup, &self.path);
+                return Err(error);
+            }
+        }
+        self.remove_old();
+        Ok(())
+    }
+
+    /// Removes the files that are too many or too old. A file that cannot be removed stays: that loses nothing.
+    fn remove_old(&self) {
+        let Some(rotation) = &self.rotation else { return };
+        let mut old = self.backups(rotation).unwrap_or_default();
+        old.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        let kept = if rotation.backups == 0 { old.len() } else { rotation.backups };
+        let oldest =
+            (rotation.days > 0).then(|| Timestamp::now() - jiff::SignedDuration::from_hours(24 * rotation.days));
+        for (place, (time, path)) in old.iter().enumerate() {
+            if place >= kept || oldest.is_some_and(|oldest| *time < oldest) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    fn backups(&self, rotation: &Rotation) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+        let (prefix, extension) = name_parts(&self.path);
+        let directory = self.path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let rest = name.strip_prefix(&prefix).and_then(|rest| rest.strip_prefix('-')?.strip_suffix(&extension));
+            let time = rest.and_then(|rest| rest.strip_suffix("-size"));
+            let time = time.and_then(|text| civil::DateTime::strptime(TIME, text).ok());
+            if let Some(time) = time.and_then(|time| time.to_zoned(zone(rotation)).ok()) {
+                found.push((time.timestamp(), entry.path()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn zone(rotation: &Rotation) -> TimeZone {
+    if rotation.local_time { TimeZone::system() } else { TimeZone::UTC }
+}
+
+fn open_to_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// `traces` and `.jsonl` of `/there/traces.jsonl`.
+fn name_parts(path: &Path) -> (String, String) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = name.rfind('.').map_or(name.len(), |dot| dot);
+    (name[..extension].to_owned(), name[extension..].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).expect("reads").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_are_put_aside_between_messages_and_the_oldest_removed() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x.y.jsonl");
+        fs::write(directory.path().join("x.y-2001-01-01T00-00-00.000-size.jsonl"), "old").expect("writes");
+        fs::write(directory.path().join("x.y-other.jsonl"), "not ours").expect("writes");
+        let rotation = Rotation { largest: 10, days: 0, backups: 2, local_time: false };
+        let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
+        let messages = ["aaa\n", "bbb\n", "cccc\n", "a very long message\n", "d\n"];
+        let ends: Vec<usize> = messages
+            .iter()
+            .scan(0, |end, m| {
+                *end += m.len();
+                Some(*end)
+            })
+            .collect();
+        let (written, result) = output.write(messages.concat().as_bytes(), &ends);
+        assert_eq!((written, result.is_ok()), (5, true));
+        assert_eq!(fs::read_to_string(&path).expect("reads"), "d\n");
+        let names = names(directory.path());
+        assert_eq!(names.len(), 4, "{names:?}");
+        let kept: Vec<String> = names.iter().filter(|name| name.ends_with("-size.jsonl")).cloned().collect();
+        let texts: Vec<String> =
+            kept.iter().map(|n| fs::read_to_string(directory.path().join(n)).expect("reads")).collect();
+        assert_eq!(texts, ["cccc\n", "a very long message\n"]);
+    }
+
+    #[test]
+    fn old_files_go_by_their_age() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x");
+        for name in ["x-2001-01-01T00-00-00.000-size", "x-2901-01-01T00-00-00.000-size"] {
+            fs::write(directory.path().join(name), "").expect("writes");
+        }
+        let rotation = Rotation { largest: 10, days: 1, backups: 0, local_time: true };
+        Output::open(&path, false, Some(rotation)).expect("opens");
+        assert_eq!(names(directory.path()), ["x", "x-2901-01-01T00-00-00.000-size"]);
+    }
+
+    #[test]
+    fn a_file_with_rotation_goes_on_where_it_was() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x.jsonl");
+        fs::write(&path, "before\n").expect("writes");
+        let rotation = Rotation { largest: 100, days: 0, backups: 0, local_time: false };
+        let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
+        assert!(output.write(b"after\n", &[6]).1.is_ok());
+        assert_eq!(fs::read_to_string(&path).expect("reads"), "before\nafter\n");
+    }
+}

@@ -1,0 +1,125 @@
+//! One call.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderValue, Request, header};
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::BoxFuture;
+use http_body_util::{BodyExt, Full, Limited};
+use tonic::client::GrpcService as _;
+use tonic::transport::Channel;
+
+use super::super::sending::{Compression, Outcome, Transport};
+use super::answer;
+use super::channel::words;
+use super::config::Settings;
+use crate::collector::component::Refusal;
+use crate::collector::secrets::Secrets;
+use crate::otlp::{Payload, Signal};
+
+/// How much of an answer is read.
+const ANSWER_LIMIT: usize = 64 << 10;
+/// In front of a message: one byte that says whether it is compressed, four for its length.
+const PREFIX: usize = 5;
+
+/// The way of one signal's requests.
+pub(super) struct Grpc {
+    channel: Channel,
+    path: String,
+    headers: HeaderMap,
+    compression: Compression,
+    timeout: Duration,
+    secrets: Secrets,
+}
+
+impl Grpc {
+    pub fn new(signal: Signal, channel: Channel, settings: &Settings, secrets: Secrets) -> Self {
+        let service = match signal {
+            Signal::Traces => "trace.v1.TraceService",
+            Signal::Metrics => "metrics.v1.MetricsService",
+            Signal::Logs => "logs.v1.LogsService",
+        };
+        let path = format!("{}/opentelemetry.proto.collector.{service}/Export", settings.url.trim_end_matches('/'));
+        let (headers, compression) = (settings.headers.clone(), settings.compression);
+        Self { channel, path, headers, compression, timeout: settings.timeout, secrets }
+    }
+
+    async fn call(&self, message: Bytes) -> Outcome {
+        let mut request = match Request::post(&self.path).body(tonic::body::Body::new(Full::new(message))) {
+            Ok(request) => request,
+            Err(error) => return Outcome::Never(Refusal::permanent("request", error.to_string())),
+        };
+        let headers = request.headers_mut();
+        headers.extend(self.headers.clone());
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert("grpc-accept-encoding", HeaderValue::from_static("identity"));
+        if !self.compression.name.is_empty() {
+            headers.insert("grpc-encoding", HeaderValue::from_static(self.compression.name));
+        }
+        if !self.timeout.is_zero() {
+            let text = format!("{}m", self.timeout.as_millis().min(99_999_999));
+            headers.extend(HeaderValue::try_from(text).ok().map(|value| (TIMEOUT, value)));
+        }
+        let mut channel = self.channel.clone();
+        if let Err(error) = std::future::poll_fn(|context| channel.poll_ready(context)).await {
+            return self.not_answered(&words(&error));
+        }
+        let answer = match channel.call(request).await {
+            Ok(answer) => answer,
+            Err(error) => return self.not_answered(&words(&error)),
+        };
+        let (head, body) = answer.into_parts();
+        if head.status != 200 {
+            return self.not_answered(&format!("HTTP status {}", head.status.as_u16()));
+        }
+        match Limited::new(body, ANSWER_LIMIT).collect().await {
+            Ok(collected) => {
+                let trailers = collected.trailers().cloned();
+                let bytes = collected.to_bytes();
+                let message = bytes.get(PREFIX..).unwrap_or_default();
+                answer::read(trailers.as_ref().unwrap_or(&head.headers), message, &self.secrets)
+            }
+            Err(error) => self.not_answered(&words(error.as_ref())),
+        }
+    }
+}
+
+impl Grpc {
+    fn not_answered(&self, why: &str) -> Outcome {
+        Outcome::Later { refusal: Refusal::retryable("connection", self.secrets.mask(why)), pause: None }
+    }
+}
+
+const TIMEOUT: header::HeaderName = header::HeaderName::from_static("grpc-timeout");
+
+impl Transport for Grpc {
+    fn encode(&self, payload: &Payload) -> std::io::Result<Bytes> {
+        // snappy means frames here, where HTTP means a block.
+        let packed = match self.compression.name {
+            "snappy" => Compression { name: "x-snappy-framed", ..self.compression }.pack(payload.encode())?,
+            _ => self.compression.pack(payload.encode())?,
+        };
+        let length = u32::try_from(packed.len()).map_err(|_| std::io::Error::other("more than 4 GiB"))?;
+        let mut frame = BytesMut::with_capacity(PREFIX + packed.len());
+        frame.put_u8(u8::from(!self.compression.name.is_empty()));
+        frame.put_u32(length);
+        frame.put_slice(&packed);
+        Ok(frame.freeze())
+    }
+
+    fn attempt(&self, request: Bytes) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            if self.timeout.is_zero() {
+                return self.call(request).await;
+            }
+            match tokio::time::timeout(self.timeout, self.call(request)).await {
+                Ok(outcome) => outcome,
+                Err(_) => {
+                    let message = format!("no answer within {:.1} s", self.timeout.as_secs_f64());
+                    Outcome::Later { refusal: Refusal::retryable("timeout", message), pause: None }
+                }
+            }
+        })
+    }
+}

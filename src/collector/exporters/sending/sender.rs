@@ -1,0 +1,103 @@
+//! One signal's way to the endpoint: encode once, try until it is decided.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use super::backoff::{Backoff, Retry};
+use super::outcome::{Outcome, PartialSuccess};
+use crate::collector::component::{Context, Refusal, items_word};
+use crate::collector::counters::Tally;
+use crate::otlp::{Payload, Signal};
+
+/// How a request travels.
+pub(in crate::collector::exporters) trait Transport: Send + Sync {
+    /// The request as it is sent, made once for all tries.
+    fn encode(&self, payload: &Payload) -> std::io::Result<Bytes>;
+
+    /// One try.
+    fn attempt(&self, request: Bytes) -> BoxFuture<'_, Outcome>;
+}
+
+/// The two stages of a stop.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stop {
+    /// Pauses end at once, and the try after that is the last.
+    pub last_try: CancellationToken,
+    /// What is under way is given up.
+    pub abandon: CancellationToken,
+}
+
+/// Sends the payloads of one signal.
+pub(super) struct Sender {
+    pub signal: Signal,
+    pub transport: Arc<dyn Transport>,
+    pub retry: Option<Retry>,
+    pub context: Context,
+    pub stop: Stop,
+}
+
+impl Sender {
+    /// Sends it and counts what was accepted; what was not is for the caller to count.
+    pub async fn send(&self, payload: Payload) -> Result<(), Refusal> {
+        let items = payload.item_count();
+        let request = self
+            .transport
+            .encode(&payload)
+            .map_err(|error| Refusal::permanent("encoding", format!("the request cannot be compressed: {error}")))?;
+        drop(payload);
+        let begin = Instant::now();
+        let mut backoff = self.retry.map(Backoff::new);
+        loop {
+            let last = self.stop.last_try.is_cancelled();
+            let outcome = tokio::select! {
+                outcome = self.transport.attempt(request.clone()) => outcome,
+                () = self.stop.abandon.cancelled() => return Err(given_up()),
+            };
+            let (refusal, pause) = match outcome {
+                Outcome::Accepted(partial_success) => {
+                    self.accepted(items, &partial_success);
+                    return Ok(());
+                }
+                Outcome::Never(refusal) => return Err(refusal),
+                Outcome::Later { refusal, pause } => (refusal, pause),
+            };
+            let Some(backoff) = backoff.as_mut().filter(|_| !last) else { return Err(refusal) };
+            let Some(pause) = backoff.next(begin.elapsed(), pause, fastrand::f64()) else {
+                let message =
+                    format!("no more tries after {:.0} s: {}", begin.elapsed().as_secs_f64(), refusal.message);
+                return Err(Refusal { message, ..refusal });
+            };
+            self.context.failed(&format!(
+                "{}; {items} {} are tried again in {:.1} s",
+                refusal.message,
+                items_word(self.signal),
+                pause.as_secs_f64()
+            ));
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.stop.last_try.cancelled() => {}
+            }
+        }
+    }
+
+    fn accepted(&self, items: usize, partial_success: &PartialSuccess) {
+        let rejected = usize::try_from(partial_success.rejected).unwrap_or(usize::MAX).min(items);
+        self.context.count(self.signal, Tally::Sent, items - rejected);
+        self.context.count(self.signal, Tally::Rejected, rejected);
+        let message = &partial_success.message;
+        if rejected > 0 {
+            self.context.failed(&format!("{rejected} {} rejected: {message}", items_word(self.signal)));
+        } else if !message.is_empty() {
+            self.context.log.limited(&format!("the endpoint accepted everything and says: {message}"));
+        }
+    }
+}
+
+/// The refusal of what a stop did not leave time for.
+pub(super) fn given_up() -> Refusal {
+    Refusal::retryable("shutdown", "the collector stopped before it could be sent")
+}

@@ -1,0 +1,179 @@
+//! Sends what an earlier collector stored because it could not be sent.
+//!
+//! Of the configuration only the exporters with a storage are started, with the extensions that keep it: nothing is
+//! received, and no file of the job is touched.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::component::{Context, Running, Shared, until};
+use super::config::{Declared, declared};
+use super::counters::{Counters, Tally};
+use super::exporters::EXPORTERS;
+use super::extensions::EXTENSIONS;
+use super::load::{Environment, Expanded, read};
+use super::log::{Level, Log, Sink};
+use super::node::{Entry, Node, Value};
+use super::section::{Findings, Section};
+use super::storage::{Credentials, Storages};
+use crate::diag::{Problem, Problems};
+use crate::otlp::Signal;
+
+/// What became of what was stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flushed {
+    /// Items that the endpoint took.
+    pub sent: u64,
+    /// Items that it left out of what it took.
+    pub rejected: u64,
+    /// Items that it will never take.
+    pub dropped: u64,
+    /// Requests that are still stored.
+    pub left: usize,
+    /// Why they are.
+    pub problem: Option<String>,
+}
+
+/// Sends what is stored, within `limit`.
+pub async fn flush(
+    sources: &[String],
+    environment: Environment<'_>,
+    sink: Sink,
+    limit: Duration,
+) -> Result<Flushed, Problems> {
+    let Expanded { root, credentials, findings } = read(sources, environment)?;
+    let root = reduced(root);
+    let (extensions, exporters) = components(&root, &findings);
+    // Warnings are about variables of parts that are not started.
+    if findings.problems.borrow().any_error() {
+        return Err(findings.problems.into_inner());
+    }
+    if exporters.is_empty() {
+        let problem = Problem::new("no exporter has a storage: there is nothing to send");
+        return Err(problem
+            .hint("`sending_queue: {storage: file_storage}` of an exporter makes it keep what it cannot send")
+            .into());
+    }
+    let unset: Problems = super::storage::variables_of_headers(&root)
+        .into_iter()
+        .filter(|name| credentials.iter().all(|secret| secret.variable != *name))
+        .map(|name| Problem::new(format!("the variable `{name}` is not set, and a header needs it")))
+        .collect();
+    if unset.any_error() {
+        return Err(unset);
+    }
+    let base = Context {
+        name: "flush".into(),
+        log: Log::new(sink, Level::Info).without(Arc::new(findings.secrets.into_inner())),
+        counters: Arc::default(),
+        controls: Arc::default(),
+        shared: Shared::default(),
+    };
+    base.shared.get::<Credentials>().set(credentials);
+    send(&root, extensions, exporters, &base, limit).await.map_err(Problems::from)
+}
+
+type Extensions = Vec<Declared<dyn super::component::Extension>>;
+type Exporters = Vec<Declared<dyn super::component::Exporter>>;
+
+/// The sections that are needed, and of the exporters those with a storage.
+fn reduced(root: Node) -> Node {
+    let Value::Map(entries) = root.value else { return root };
+    let kept = entries.into_iter().filter_map(|entry| match entry.key.as_str() {
+        "extensions" | "service" => Some(entry),
+        "exporters" => Some(Entry { node: with_storage(entry.node), ..entry }),
+        _ => None,
+    });
+    Node::new(root.line, Value::Map(kept.collect()))
+}
+
+fn with_storage(exporters: Node) -> Node {
+    let has = |entry: &Entry| entry.node.get("sending_queue").and_then(|queue| queue.get("storage")).is_some();
+    match exporters.value {
+        Value::Map(entries) => Node::new(exporters.line, Value::Map(entries.into_iter().filter(has).collect())),
+        value => Node::new(exporters.line, value),
+    }
+}
+
+fn components(root: &Node, findings: &Findings) -> (Extensions, Exporters) {
+    let read = |section: &mut Section<'_>| {
+        section.has("service");
+        let extensions = declared(section, "extensions", "extension", EXTENSIONS, findings);
+        (extensions, declared(section, "exporters", "exporter", EXPORTERS, findings))
+    };
+    Section::read(findings, root, "", 1, read).unwrap_or_default()
+}
+
+async fn send(
+    root: &Node,
+    extensions: Extensions,
+    exporters: Exporters,
+    base: &Context,
+    limit: Duration,
+) -> Result<Flushed, Problem> {
+    let context = |name: String| {
+        let name: Arc<str> = name.into();
+        Context { log: base.log.named(name.clone()), name, ..base.clone() }
+    };
+    let deadline = Instant::now() + limit;
+    let mut running: Vec<Box<dyn Running>> = Vec::new();
+    for Declared { id, component, .. } in extensions {
+        let is_storage = id.split('/').next() == Some("file_storage");
+        if let Some(extension) = component.filter(|_| is_storage) {
+            running.push(extension.start(context(format!("extensions/{id}"))).await?);
+        }
+    }
+    let mut sending: Vec<Box<dyn Running>> = Vec::new();
+    for Declared { id, component, .. } in exporters {
+        let signals = signals(root, &id);
+        if let Some(exporter) = component.filter(|_| !signals.is_empty()) {
+            sending.push(exporter.start(context(format!("exporters/{id}")), &signals).await?.running);
+        }
+    }
+    let mut problem = None;
+    for (name, spool) in base.shared.get::<Storages>().opened() {
+        match until(deadline, spool.settled()).await {
+            Some(settled) => problem = settled.problem.or(problem),
+            None => problem = Some(format!("{name}: not done within {:.0} s", limit.as_secs_f64())),
+        }
+    }
+    for exporter in sending {
+        exporter.shutdown(Instant::now() + Duration::from_secs(1)).await;
+    }
+    let left = base.shared.get::<Storages>().opened().iter().map(|(_, spool)| spool.len()).sum();
+    for extension in running {
+        extension.shutdown(Instant::now()).await;
+    }
+    Ok(Flushed { left, problem, ..counts(&base.counters) })
+}
+
+/// The signals of the pipelines that name the exporter.
+fn signals(root: &Node, id: &str) -> Vec<Signal> {
+    let pipelines = root.get("service").and_then(|service| service.get("pipelines")).and_then(Node::entries);
+    let names = |entry: &&Entry| match entry.node.get("exporters").map(|node| &node.value) {
+        Some(Value::List(items)) => items.iter().any(|item| item.as_text() == Some(id)),
+        _ => false,
+    };
+    let of = |entry: &Entry| {
+        let word = entry.key.split('/').next().unwrap_or_default();
+        Signal::ALL.into_iter().find(|signal| signal.name() == word)
+    };
+    let found: BTreeSet<Signal> = pipelines.unwrap_or_default().iter().filter(names).filter_map(of).collect();
+    found.into_iter().collect()
+}
+
+fn counts(counters: &Counters) -> Flushed {
+    let mut flushed = Flushed::default();
+    for (_, _, tally, count) in counters.all() {
+        match tally {
+            Tally::Sent => flushed.sent += count,
+            Tally::Rejected => flushed.rejected += count,
+            Tally::Dropped(_) => flushed.dropped += count,
+            _ => {}
+        }
+    }
+    flushed
+}

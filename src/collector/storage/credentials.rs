@@ -1,0 +1,164 @@
+//! The variables whose values are credentials: those that the headers of exporters refer to.
+//!
+//! A token is often an attribute of the data too (a tenant's name that only its owner knows). Before data is stored, an
+//! attribute of a resource whose text is a secret is taken out, and its name and the variable's are stored in its stead;
+//! whoever sends the data later puts the attribute back from the environment. Data that has the secret anywhere else is
+//! not stored at all.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+use crate::collector::node::{Node, Value};
+use crate::otlp::{AnyValue, KeyValue, Payload};
+
+/// A variable and its value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential {
+    /// The variable's name.
+    pub variable: String,
+    /// Its value as headers have it.
+    pub value: String,
+}
+
+impl std::fmt::Debug for Credential {
+    /// The name alone.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.variable)
+    }
+}
+
+/// One for the whole collector ([`Shared::get`](crate::collector::component::Shared::get)).
+#[derive(Debug, Default)]
+pub struct Credentials {
+    all: OnceLock<Arc<[Credential]>>,
+}
+
+/// An attribute that was taken out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Removed {
+    /// The place of its resource in the request.
+    pub resource: usize,
+    /// Its name.
+    pub attribute: String,
+    /// The variable that has its value.
+    pub variable: String,
+}
+
+/// A shorter value may stand anywhere by chance.
+const LEAST_TO_SEARCH: usize = 8;
+
+impl Credentials {
+    /// Sets them; the run does so once, before anything starts.
+    pub fn set(&self, credentials: Vec<Credential>) {
+        let _ = self.all.set(credentials.into());
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Arc<[Credential]> {
+        self.all.get().cloned().unwrap_or_default()
+    }
+}
+
+/// The names of the variables that the headers of exporters refer to, out of a configuration that is not expanded yet.
+pub fn variables_of_headers(root: &Node) -> Vec<String> {
+    let mut names = Vec::new();
+    let exporters = root.get("exporters").and_then(Node::entries).unwrap_or_default();
+    for exporter in exporters {
+        if let Some(headers) = exporter.node.get("headers") {
+            collect(headers, &mut names);
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn collect(node: &Node, names: &mut Vec<String>) {
+    match &node.value {
+        Value::Text(text) => {
+            for reference in text.split("${").skip(1) {
+                let inner = reference.split('}').next().unwrap_or_default();
+                let name = inner.strip_prefix("env:").unwrap_or(inner);
+                names.push(name.split(":-").next().unwrap_or_default().to_owned());
+            }
+        }
+        Value::List(items) => items.iter().for_each(|item| collect(item, names)),
+        Value::Map(entries) => entries.iter().for_each(|entry| collect(&entry.node, names)),
+        _ => {}
+    }
+}
+
+/// Takes the credentials out of a payload; `None` if one is left in it.
+pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Option<(Payload, Vec<Removed>)> {
+    let credentials: Vec<&Credential> = credentials.iter().filter(|secret| !secret.value.is_empty()).collect();
+    let mut removed = Vec::new();
+    for (place, entry) in payload.resources.iter_mut().enumerate() {
+        let secret_of = |attribute: &KeyValue| match &attribute.value {
+            AnyValue::String(text) => credentials.iter().find(|secret| secret.value.as_bytes() == text.as_bytes()),
+            _ => None,
+        };
+        if entry.resource.attributes.iter().all(|attribute| secret_of(attribute).is_none()) {
+            continue;
+        }
+        Arc::make_mut(&mut entry.resource).attributes.retain(|attribute| {
+            let Some(secret) = secret_of(attribute) else { return true };
+            let name = String::from_utf8_lossy(attribute.key.as_bytes()).into_owned();
+            removed.push(Removed { resource: place, attribute: name, variable: secret.variable.clone() });
+            false
+        });
+    }
+    let searched = credentials.iter().filter(|secret| secret.value.len() >= LEAST_TO_SEARCH);
+    let mut searched = searched.map(|secret| secret.value.as_bytes()).peekable();
+    if searched.peek().is_some() {
+        let wire = payload.encode();
+        if searched.any(|value| wire.windows(value.len()).any(|window| window == value)) {
+            return None;
+        }
+    }
+    Some((payload, removed))
+}
+
+/// Puts back what was taken out; an error names a variable that is not known.
+pub(super) fn put_back(payload: &mut Payload, removed: &[Removed], credentials: &[Credential]) -> Result<(), String> {
+    for Removed { resource, attribute, variable } in removed {
+        let secret = credentials.iter().find(|secret| secret.variable == *variable && !secret.value.is_empty());
+        let value = secret.ok_or_else(|| format!("it needs the variable `{variable}`, which is not set"))?;
+        if let Some(entry) = payload.resources.get_mut(*resource) {
+            Arc::make_mut(&mut entry.resource).upsert(attribute, AnyValue::String(value.value.as_str().into()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::testing::spans;
+    use crate::otlp::Signal;
+
+    fn credentials() -> Vec<Credential> {
+        vec![Credential { variable: "TOKEN".into(), value: "s3cr3t-token".into() }]
+    }
+
+    #[test]
+    fn the_attribute_goes_and_comes_back() {
+        let mut payload = spans(2);
+        Arc::make_mut(&mut payload.resources[0].resource).upsert("tenant", "s3cr3t-token");
+        let before = payload.encode();
+        let (mut stripped, removed) = take_out(payload, &credentials()).expect("no secret is left");
+        assert!(!String::from_utf8_lossy(&stripped.encode()).contains("s3cr3t"));
+        assert_eq!(removed.len(), 1);
+        assert!(put_back(&mut stripped, &removed, &[]).expect_err("unknown").contains("TOKEN"));
+        put_back(&mut stripped, &removed, &credentials()).expect("known");
+        assert_eq!(Payload::decode(Signal::Traces, before.clone()).expect("valid").encode(), stripped.encode());
+    }
+
+    #[test]
+    fn a_secret_elsewhere_is_not_stored() {
+        let mut payload = spans(1);
+        payload.resources[0].schema_url = "x-s3cr3t-token".into();
+        assert!(take_out(payload, &credentials()).is_none());
+    }
+}

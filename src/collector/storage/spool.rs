@@ -1,0 +1,227 @@
+//! The stored requests of one exporter and signal.
+//!
+//! A file is one line of JSON (what was taken out, how many items) and the request as zstd-compressed protobuf. Its name is
+//! a number: the smaller, the older. A file is whole or not there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use super::credentials::{Credential, Removed, put_back, take_out};
+use crate::otlp::{Payload, Signal};
+
+/// The most bytes that one spool holds.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Names of files end with this.
+const EXTENSION: &str = "otlp";
+
+/// What stands in front of a request.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    signal: String,
+    items: usize,
+    removed: Vec<Removed>,
+}
+
+/// One folder of stored requests.
+pub struct Spool {
+    folder: PathBuf,
+    credentials: Arc<[Credential]>,
+    entries: Mutex<Entries>,
+    settled: watch::Sender<Option<Settled>>,
+}
+
+/// How the sending of what is stored came to an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Why it stopped before the end.
+    pub problem: Option<String>,
+}
+
+#[derive(Default)]
+struct Entries {
+    /// Number to size.
+    files: BTreeMap<u64, u64>,
+    bytes: u64,
+    next: u64,
+}
+
+impl Spool {
+    /// Opens (or makes) a folder.
+    pub fn open(folder: &Path, credentials: Arc<[Credential]>) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut entries = Entries::default();
+        for entry in fs::read_dir(folder)? {
+            let (path, size) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?.len())))?;
+            if let Some(number) = number_of(&path) {
+                entries.files.insert(number, size);
+                entries.bytes += size;
+                entries.next = entries.next.max(number + 1);
+            }
+        }
+        let settled = if entries.files.is_empty() { Some(Settled { problem: None }) } else { None };
+        let (folder, settled) = (folder.to_owned(), watch::Sender::new(settled));
+        Ok(Self { folder, credentials, entries: Mutex::new(entries), settled })
+    }
+
+    /// Whether nothing is stored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries().files.is_empty()
+    }
+
+    /// How many requests are stored.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries().files.len()
+    }
+
+    /// Stores a request without its credentials.
+    pub async fn put(self: &Arc<Self>, payload: Payload) -> io::Result<()> {
+        let spool = self.clone();
+        tokio::task::spawn_blocking(move || spool.write(payload)).await.map_err(io::Error::other)?
+    }
+
+    fn write(&self, payload: Payload) -> io::Result<()> {
+        let (signal, items) = (payload.signal.name().to_owned(), payload.item_count());
+        let (payload, removed) = take_out(payload, &self.credentials)
+            .ok_or_else(|| io::Error::other("it has a secret in a place from which it cannot be taken out"))?;
+        let mut bytes = serde_json::to_vec(&Head { signal, items, removed })?;
+        bytes.push(b'\n');
+        bytes.extend(zstd::bulk::compress(&payload.encode(), 1)?);
+        let size = bytes.len() as u64;
+        let number = {
+            let mut entries = self.entries();
+            if entries.bytes + size > MOST_BYTES {
+                return Err(io::Error::other("the storage is full"));
+            }
+            entries.bytes += size;
+            entries.next += 1;
+            entries.next - 1
+        };
+        let written = self.write_file(number, &bytes);
+        let mut entries = self.entries();
+        match written {
+            Ok(()) => drop(entries.files.insert(number, size)),
+            Err(_) => entries.bytes -= size,
+        }
+        written
+    }
+
+    fn write_file(&self, number: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        fs::write(file.path(), bytes)?;
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600))?;
+        file.persist(self.path_of(number)).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// The file that is stored longest.
+    #[must_use]
+    pub fn oldest(&self) -> Option<PathBuf> {
+        let number = *self.entries().files.first_key_value()?.0;
+        Some(self.path_of(number))
+    }
+
+    /// The request of a file, with its credentials back.
+    pub async fn read(&self, file: &Path, signal: Signal) -> io::Result<Payload> {
+        let (file, credentials) = (file.to_owned(), self.credentials.clone());
+        let read = move || read_file(&file, signal, &credentials);
+        tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+    }
+
+    /// Removes a file that was sent.
+    pub fn remove(&self, file: &Path) {
+        if fs::remove_file(file).is_ok() || !file.exists() {
+            self.skip(file);
+        }
+    }
+
+    /// Leaves a file where it is and out of account.
+    pub fn skip(&self, file: &Path) {
+        let mut entries = self.entries();
+        if let Some(size) = number_of(file).and_then(|number| entries.files.remove(&number)) {
+            entries.bytes -= size;
+        }
+    }
+
+    /// Says that nothing more of what is stored is being sent.
+    pub fn settle(&self, problem: Option<String>) {
+        self.settled.send_replace(Some(Settled { problem }));
+    }
+
+    /// Waits until the stored requests were sent, or could not be.
+    pub async fn settled(&self) -> Settled {
+        let mut receiver = self.settled.subscribe();
+        match receiver.wait_for(Option::is_some).await {
+            Ok(settled) => settled.clone().unwrap_or(Settled { problem: None }),
+            Err(_) => Settled { problem: None },
+        }
+    }
+
+    fn path_of(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number:012}.{EXTENSION}"))
+    }
+
+    fn entries(&self) -> std::sync::MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn number_of(path: &Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
+}
+
+fn read_file(file: &Path, signal: Signal, credentials: &[Credential]) -> io::Result<Payload> {
+    let broken = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    let bytes = fs::read(file)?;
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| broken("no head".to_owned()))?;
+    let head: Head = serde_json::from_slice(&bytes[..end])?;
+    if head.signal != signal.name() {
+        return Err(broken(format!("it has {}", head.signal)));
+    }
+    let wire = zstd::decode_all(&bytes[end + 1..])?;
+    let mut payload = Payload::decode(signal, wire).map_err(|error| broken(error.to_string()))?;
+    put_back(&mut payload, &head.removed, credentials).map_err(broken)?;
+    Ok(payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::testing::spans;
+
+    #[tokio::test]
+    async fn what_is_stored_comes_back_in_order_and_without_the_secret_on_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let credentials: Arc<[Credential]> =
+            vec![Credential { variable: "T".into(), value: "s3cr3t-token".into() }].into();
+        let spool = Arc::new(Spool::open(&folder.path().join("a"), credentials.clone()).expect("opens"));
+        for count in [3, 1] {
+            let mut payload = spans(count);
+            Arc::make_mut(&mut payload.resources[0].resource).upsert("tenant", "s3cr3t-token");
+            spool.put(payload).await.expect("stores");
+        }
+        drop(spool);
+        let spool = Spool::open(&folder.path().join("a"), credentials).expect("opens again");
+        assert_eq!(spool.len(), 2);
+        for count in [3, 1] {
+            let file = spool.oldest().expect("an entry");
+            assert!(!String::from_utf8_lossy(&fs::read(&file).expect("reads")).contains("s3cr3t"));
+            let payload = spool.read(&file, Signal::Traces).await.expect("reads");
+            assert_eq!(payload.item_count(), count);
+            assert!(payload.resources[0].resource.get("tenant").is_some());
+            assert!(spool.read(&file, Signal::Logs).await.is_err());
+            spool.remove(&file);
+        }
+        assert!(spool.is_empty() && spool.oldest().is_none());
+    }
+}
