@@ -19,7 +19,7 @@ pub struct Case<'a> {
 impl Case<'_> {
     pub fn world(&self) -> World {
         let environment = self.variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        World { environment, ..World::isolated("/work") }
+        World { environment, ..World::isolated("/home/tester") }
     }
 
     pub fn checked(&self) -> Checked {

@@ -126,10 +126,10 @@ fn gym_eval_reads_its_paths_beside_its_file() {
     let spec = good("name: x\ndriver: {type: eval, agent: a, input: tasks.jsonl, repeats: 2, executable: bin/gym}\n");
     let Detail::Driver(driver) = &process(&spec, "driver").detail else { panic!() };
     let eval = driver.eval.as_ref().unwrap();
-    assert_eq!(eval.input.as_literal(), Some("/work/jobs/tasks.jsonl"));
+    assert_eq!(eval.input.as_literal(), Some("/home/tester/jobs/tasks.jsonl"));
     assert_eq!(eval.output.to_string(), "${job:dir}/artifacts/rollouts.jsonl");
     assert_eq!((eval.repeats, eval.concurrency, eval.require_complete), (2, None, true));
-    assert_eq!(eval.executable, "/work/jobs/bin/gym");
+    assert_eq!(eval.executable, "/home/tester/jobs/bin/gym");
     let said = Case { job: "name: x\ndriver: {type: eval, command: [x]}\n", ..Case::default() }.said();
     for part in [
         "driver.command: the key is not one of this kind",

@@ -42,7 +42,7 @@ fn each_kind_brings_its_defaults() {
     let driver = process(&spec, "driver");
     assert_eq!((driver.kind, driver.log), (Kind::Driver, LogMode::Pipe));
     assert_eq!(spec.policy_model.as_ref().unwrap().value, "v");
-    assert_eq!((spec.cluster.as_str(), spec.output_path.as_str()), ("here", "/work/gymrun-jobs"));
+    assert_eq!((spec.cluster.as_str(), spec.output_path.as_str()), ("here", "/home/tester/gymrun-jobs"));
 }
 
 #[test]
@@ -88,9 +88,9 @@ process_defaults:
     assert_eq!(process(&spec, "v").metrics.as_ref().unwrap().path, "/m");
     // Paths belong to the file that says them; a bare name stays.
     let Detail::Vllm(vllm) = &process(&spec, "v").detail else { panic!() };
-    assert_eq!(vllm.executable, ["/work/site/bin/vllm", "serve"]);
+    assert_eq!(vllm.executable, ["/home/tester/site/bin/vllm", "serve"]);
     let Detail::Server(server) = &process(&spec, "i").detail else { panic!() };
-    assert_eq!(server.python, "/work/site/venv/bin/python");
+    assert_eq!(server.python, "/home/tester/site/venv/bin/python");
     assert_eq!(process(&spec, "driver").stop.signal, StopSignal::Usr1);
     assert_eq!(spec.collector_stop_signal, StopSignal::Int);
     assert_eq!(spec.collector_env.keys().collect::<Vec<_>>(), ["A", "B", "C"]);
