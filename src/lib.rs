@@ -8,6 +8,7 @@ pub mod cli;
 pub mod collector;
 pub mod diag;
 pub mod events;
+pub mod files;
 pub mod health;
 pub mod inputs;
 pub mod jobdir;

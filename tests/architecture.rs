@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Module -> modules of this crate that it may name. `cli` may name all.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("diag", &[]),
+    ("files", &[]),
     ("yaml", &["diag"]),
     ("plan", &["diag"]),
     // Text with references is a noun of the plan, and YAML can say it.
@@ -18,11 +19,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("process", &["plan", "procfs", "events", "diag"]),
     ("health", &["plan", "process", "procfs", "diag"]),
     ("events", &["plan", "diag"]),
-    ("supervisor", &["plan", "process", "health", "procfs", "events", "yaml", "diag"]),
-    ("jobdir", &["plan", "events", "diag"]),
+    ("supervisor", &["plan", "process", "health", "procfs", "events", "yaml", "files", "diag"]),
+    ("jobdir", &["plan", "events", "files", "diag"]),
     ("otlp", &[]),
     ("telemetry", &["events", "plan", "otlp", "diag"]),
-    ("collector", &["otlp", "yaml", "diag"]),
+    ("collector", &["otlp", "yaml", "files", "diag"]),
     ("report", &["jobdir", "events", "plan", "otlp", "diag"]),
 ];
 

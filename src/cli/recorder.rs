@@ -9,7 +9,8 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crate::events::{Event, EventKind, Sink};
-use crate::jobdir::{EventLog, Summary, lens_warnings, write_file};
+use crate::files::write_whole;
+use crate::jobdir::{EventLog, Summary, lens_warnings};
 use crate::plan::Plan;
 use crate::report::Reporter;
 use crate::telemetry::Exporter;
@@ -128,7 +129,7 @@ impl Reading {
     fn write_result(&self) {
         let written = serde_json::to_vec_pretty(&self.summary)
             .map_err(io::Error::other)
-            .and_then(|result| write_file(&self.job_dir.join("result.json"), &result, 0o600));
+            .and_then(|result| write_whole(&self.job_dir.join("result.json"), &result, 0o600));
         if let Err(error) = written {
             (self.reporter.line_sink())(&format!("gymrun: warning: cannot write result.json: {error}"));
         }

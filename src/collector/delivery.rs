@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::component::items_word;
 use super::counters::{Counters, Tally};
+use crate::files::write_whole;
 use crate::otlp::Signal;
 
 /// The name of the file.
@@ -102,10 +103,7 @@ fn dropped_of(row: &(String, Signal, Tally, u64)) -> u64 {
 pub fn write(counters: &Counters, directory: &Path) -> std::io::Result<()> {
     let mut text = serde_json::to_vec_pretty(&report(counters))?;
     text.push(b'\n');
-    let file = tempfile::NamedTempFile::new_in(directory)?;
-    std::fs::write(file.path(), text)?;
-    file.persist(directory.join(FILE_NAME)).map_err(|error| error.error)?;
-    Ok(())
+    write_whole(&directory.join(FILE_NAME), &text, 0o600)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::diag::Problem;
+use crate::files::write_whole;
 use crate::plan::Plan;
 
 const LOCK: &str = ".lock";
@@ -49,7 +50,7 @@ impl JobDir {
             }
         }
         let plan_json = serde_json::to_vec_pretty(plan).map_err(|e| wrong(&io::Error::other(e)))?;
-        write_file(&path.join("plan.json"), &plan_json, 0o600).map_err(|e| wrong(&e))?;
+        write_whole(&path.join("plan.json"), &plan_json, 0o600).map_err(|e| wrong(&e))?;
         if let Err(error) = point_latest(plan) {
             warnings.push(Problem::warning(format!("cannot renew `{}/latest`: {error}", plan.output_path)));
         }
@@ -140,15 +141,4 @@ fn point_latest(plan: &Plan) -> io::Result<()> {
     let _ = fs::remove_file(&new);
     std::os::unix::fs::symlink(target, &new)?;
     fs::rename(&new, &latest)
-}
-
-/// Writes a file as a whole: a reader sees the old content or the new, never a part.
-pub fn write_file(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
-    let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(contents)?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
 }

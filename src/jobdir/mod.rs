@@ -9,7 +9,7 @@ mod event_log;
 mod lens;
 mod summary;
 
-pub use directory::{JobDir, write_file};
+pub use directory::JobDir;
 pub use event_log::EventLog;
 pub use lens::lens_warnings;
 pub use summary::{ProcessSummary, State, Summary};

@@ -1,12 +1,13 @@
 //! Directories and files of a job, written before the first process starts.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::resolve::Resolver;
 use crate::diag::Problem;
+use crate::files::write_whole;
 use crate::plan::Plan;
 
 const DIRECTORIES: [&str; 4] = ["logs", "otel", "artifacts", "files"];
@@ -34,17 +35,6 @@ pub fn write(plan: &Plan, resolver: &Resolver) -> Result<(), Problem> {
 
 fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// A reader sees the whole file or none of it; the mode is right from the start.
-fn write_whole(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
-    let directory = path.parent().ok_or_else(|| io::Error::other("a file needs a directory"))?;
-    make_directory(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    file.write_all(contents)?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// Opens a log file: only its owner may read it, and everybody who writes appends.

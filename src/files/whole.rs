@@ -1,0 +1,50 @@
+//! The write.
+
+use std::fs::{DirBuilder, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+/// Writes a file as a whole, whatever is there, with the mode from the start; its directory is made, 0700, if it is not
+/// there.
+///
+/// # Errors
+/// What the system says; what was there stays then.
+pub fn write_whole(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut file = NamedTempFile::new_in(directory)?;
+    file.write_all(contents)?;
+    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::write_whole;
+
+    #[test]
+    fn whole_with_its_mode_and_nothing_beside_it() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = scratch.path().join("new/x.json");
+        for (contents, mode) in [("one", 0o600), ("two", 0o755)] {
+            write_whole(&path, contents.as_bytes(), mode).expect("writes");
+            assert_eq!(fs::read_to_string(&path).expect("reads"), contents);
+            assert_eq!(fs::metadata(&path).expect("is there").permissions().mode() & 0o777, mode);
+        }
+        let directory = path.parent().expect("a directory");
+        assert_eq!(fs::read_dir(directory).expect("reads").count(), 1);
+        assert_eq!(fs::metadata(directory).expect("is there").permissions().mode() & 0o777, 0o700);
+        assert!(write_whole(directory, b"", 0o600).is_err(), "a directory is in the way");
+        assert_eq!(fs::read_dir(scratch.path()).expect("reads").count(), 1, "nothing is left of what failed");
+    }
+}
