@@ -38,7 +38,10 @@ pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, 
     // A reference that cannot be resolved is nothing; what follows from that on its line is no problem of its own.
     let mut seen = unexpanded.clone();
     let told = |problem: &Problem| match seen.iter().position(|known| *known == problem.location) {
-        Some(first) => Some(seen.remove(first)).is_some(),
+        Some(first) => {
+            seen.remove(first);
+            true
+        }
         None => !unexpanded.contains(&problem.location),
     };
     Err(config.err().unwrap_or_default().into_iter().filter(told).collect())

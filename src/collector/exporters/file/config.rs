@@ -58,8 +58,8 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     }
     let group_by = section.section("group_by", group_by).flatten();
     let path = PathBuf::from(path?);
-    if let Some(group_by) = &group_by {
-        group_by.check(section, &path);
+    if group_by.is_some() {
+        GroupBy::check(section, &path);
     }
     let form = Form { protobuf, zstd };
     Some(Box::new(Settings { path, append, flush_interval, create_directory, form, rotation, group_by }))

@@ -25,7 +25,7 @@ pub(super) struct GroupBy {
 
 impl GroupBy {
     /// Records a problem if the path has not one `*`, behind a beginning.
-    pub fn check(&self, section: &Section<'_>, path: &Path) {
+    pub fn check(section: &Section<'_>, path: &Path) {
         let text = path.to_string_lossy();
         if text.matches('*').count() != 1 {
             section.problem("path", Problem::new("with `group_by`, `path` must have exactly one `*`"));

@@ -114,7 +114,7 @@ impl Exporter for Settings {
                 let transport = Grpc::new(signal, channel.clone(), &self, context.log.secrets().clone());
                 Way { signal, transport: Arc::new(transport) }
             };
-            Lanes::open(signals.into_iter().map(way).collect(), self.queue.clone(), self.retry, &context)
+            Lanes::open(signals.into_iter().map(way).collect(), self.queue.as_ref(), self.retry, &context)
         })
     }
 }

@@ -113,13 +113,11 @@ impl Transport for Grpc {
             if self.timeout.is_zero() {
                 return self.call(request).await;
             }
-            match tokio::time::timeout(self.timeout, self.call(request)).await {
-                Ok(outcome) => outcome,
-                Err(_) => {
-                    let message = format!("no answer within {:.1} s", self.timeout.as_secs_f64());
-                    Outcome::Later { refusal: Refusal::retryable("timeout", message), pause: None }
-                }
-            }
+            let outcome = tokio::time::timeout(self.timeout, self.call(request)).await;
+            outcome.unwrap_or_else(|_| {
+                let message = format!("no answer within {:.1} s", self.timeout.as_secs_f64());
+                Outcome::Later { refusal: Refusal::retryable("timeout", message), pause: None }
+            })
         })
     }
 }

@@ -162,7 +162,7 @@ impl Exporter for Settings {
                 });
                 ways.push(Way { signal, transport });
             }
-            Lanes::open(ways, self.queue.clone(), self.retry, &context)
+            Lanes::open(ways, self.queue.as_ref(), self.retry, &context)
         })
     }
 }

@@ -38,7 +38,7 @@ impl Lanes {
     /// Opens the lanes; what an earlier collector left in the storage begins to be sent.
     pub fn open(
         ways: Vec<Way>,
-        queue: Option<Queue>,
+        queue: Option<&Queue>,
         retry: Option<Retry>,
         context: &Context,
     ) -> Result<Built, Problem> {
@@ -46,12 +46,12 @@ impl Lanes {
         let mut lanes = Vec::new();
         for Way { signal, transport } in ways {
             let sender = Sender { signal, transport, retry, context: context.clone(), stop: stop.clone() };
-            let storage = queue.as_ref().and_then(|queue| queue.storage.as_deref());
+            let storage = queue.and_then(|queue| queue.storage.as_deref());
             let spool = match storage {
                 Some(id) => Some(context.shared.get::<Storages>().open(id, context, signal)?),
                 None => None,
             };
-            let lane = Arc::new(Lane::new(sender, queue.clone(), spool));
+            let lane = Arc::new(Lane::new(sender, queue.cloned(), spool));
             lane.send_stored();
             lanes.push(lane);
         }
@@ -189,14 +189,10 @@ impl Lane {
             self.send_stored();
             return;
         };
-        match kept.filter(|_| refusal.retryable) {
-            Some(payload) => self.store(payload, &refusal).await,
-            None => {
-                let told = tickets.iter().filter(|ticket| ticket.refuse(&refusal)).count();
-                if told == 0 {
-                    self.sender.context.count_dropped(self.sender.signal, items, &refusal);
-                }
-            }
+        if let Some(payload) = kept.filter(|_| refusal.retryable) {
+            self.store(payload, &refusal).await;
+        } else if tickets.iter().filter(|ticket| ticket.refuse(&refusal)).count() == 0 {
+            self.sender.context.count_dropped(self.sender.signal, items, &refusal);
         }
     }
 

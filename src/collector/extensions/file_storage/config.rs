@@ -23,6 +23,7 @@ struct Settings {
     create: bool,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the form of a factory")]
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
     let directory = section.text("directory").unwrap_or_else(|| "/var/lib/otelcol/file_storage".to_owned());
     let create = section.boolean("create_directory").unwrap_or(false);
