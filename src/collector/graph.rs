@@ -77,7 +77,10 @@ impl Graph {
     /// Stops everything in order by `deadline`: receivers, pipelines, exporters. Extensions answer until
     /// [`Graph::stop_extensions`].
     pub async fn stop(&mut self, deadline: Instant, base: &Context) {
-        join_all(self.exporters.iter().map(|exporter| exporter.running.flush())).await;
+        // A file that blocks does not take the time of the others: it is tried again at the end.
+        let now = Instant::now();
+        let first = now + deadline.saturating_duration_since(now) / 4;
+        until(first, join_all(self.exporters.iter().map(|exporter| exporter.running.flush()))).await;
         shut(std::mem::take(&mut self.receivers), deadline, base).await;
         for level in std::mem::take(&mut self.levels) {
             join_all(level.pipelines.into_iter().map(|processors| async move {

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
@@ -32,6 +33,9 @@ pub(super) struct Output {
     rotation: Option<Rotation>,
 }
 
+/// Of a file that is made: telemetry may hold prompts.
+const MODE: u32 = 0o600;
+
 const TIME: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 
 impl Output {
@@ -39,7 +43,7 @@ impl Output {
     pub fn open(path: &Path, append: bool, rotation: Option<Rotation>) -> io::Result<Self> {
         if !append && rotation.is_none() {
             // Opened for appending below, so that a cut after a failed write needs no seek.
-            OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+            OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(path)?;
         }
         let file = open_to_append(path)?;
         let size = file.metadata()?.len();
@@ -149,7 +153,7 @@ fn zone(rotation: &Rotation) -> TimeZone {
 }
 
 fn open_to_append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    OpenOptions::new().append(true).create(true).mode(MODE).open(path)
 }
 
 /// `traces` and `.jsonl` of `/there/traces.jsonl`.
@@ -189,6 +193,8 @@ mod tests {
         let (written, result) = output.write(messages.concat().as_bytes(), &ends);
         assert_eq!((written, result.is_ok()), (5, true));
         assert_eq!(fs::read_to_string(&path).expect("reads"), "d\n");
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("is there").permissions());
+        assert_eq!(mode & 0o777, 0o600);
         let names = names(directory.path());
         assert_eq!(names.len(), 4, "{names:?}");
         let kept: Vec<String> = names.iter().filter(|name| name.ends_with("-size.jsonl")).cloned().collect();

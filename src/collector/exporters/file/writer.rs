@@ -163,8 +163,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what waits.
-    pub async fn flush(&self) {
+    /// Writes what waits. Whoever gives up waiting does not end it: what is written is counted.
+    pub async fn flush(self: &Arc<Self>) {
+        let writer = self.clone();
+        // It fails only if it panicked.
+        let _ = tokio::spawn(async move { writer.write_out().await }).await;
+    }
+
+    async fn write_out(&self) {
         let writing = self.writing.lock().await;
         let Pending { bytes, ends, messages } = std::mem::take(&mut *self.pending());
         if ends.is_empty() {
