@@ -23,13 +23,15 @@ pub struct Expanded {
     pub root: Node,
     /// The variables of headers.
     pub credentials: Vec<Credential>,
+    /// The names of all variables of headers, set or not.
+    pub variables: Vec<String>,
     /// What was found on the way.
     pub findings: Findings,
 }
 
 /// Reads, expands and checks a configuration; everything that is wrong is said at once.
 pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
-    let Expanded { root, credentials, findings } = read(sources, environment)?;
+    let Expanded { root, credentials, findings, .. } = read(sources, environment)?;
     let unexpanded: Vec<Location> = findings.problems.borrow().iter().filter(is_error).map(place).collect();
     let config = Config::from_node(&root, findings);
     if unexpanded.is_empty() {
@@ -80,10 +82,11 @@ pub fn read(sources: &[String], environment: Environment<'_>) -> Result<Expanded
     if problems.any_error() {
         return Err(problems);
     }
-    let credentials = credentials(&root, environment);
+    let variables = variables_of_headers(&root);
+    let credentials = credentials(&variables, environment);
     let findings = Findings::of(names);
     let root = expand_tree(root, environment, &findings);
-    Ok(Expanded { root, credentials, findings })
+    Ok(Expanded { root, credentials, variables, findings })
 }
 
 /// Reads and expands a text; syntax problems are returned, those of references are recorded.
@@ -148,12 +151,12 @@ fn merge(node: &mut Node, later: Node) {
     }
 }
 
-fn credentials(root: &Node, environment: Environment<'_>) -> Vec<Credential> {
-    let secret = |variable: String| {
-        let value = environment(&variable)?.into_string().ok()?.replace("$$", "$");
-        Some(Credential { variable, value })
+fn credentials(variables: &[String], environment: Environment<'_>) -> Vec<Credential> {
+    let secret = |variable: &String| {
+        let value = environment(variable)?.into_string().ok()?.replace("$$", "$");
+        Some(Credential { variable: variable.clone(), value })
     };
-    variables_of_headers(root).into_iter().filter_map(secret).collect()
+    variables.iter().filter_map(secret).collect()
 }
 
 fn from_yaml(yaml: Yaml, first: u32) -> Node {

@@ -51,6 +51,8 @@ struct Entries {
     files: BTreeMap<u64, u64>,
     bytes: u64,
     next: u64,
+    /// Files that cannot be read.
+    skipped: usize,
 }
 
 impl Spool {
@@ -80,7 +82,8 @@ impl Spool {
     /// How many requests are stored.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries().files.len()
+        let entries = self.entries();
+        entries.files.len() + entries.skipped
     }
 
     /// Stores a request without its credentials.
@@ -140,12 +143,17 @@ impl Spool {
     /// Removes a file that was sent.
     pub fn remove(&self, file: &Path) {
         if fs::remove_file(file).is_ok() || !file.exists() {
-            self.skip(file);
+            self.forget(file);
         }
     }
 
-    /// Leaves a file where it is and out of account.
+    /// Leaves a file that cannot be read where it is: it is not tried again.
     pub fn skip(&self, file: &Path) {
+        self.forget(file);
+        self.entries().skipped += 1;
+    }
+
+    fn forget(&self, file: &Path) {
         let mut entries = self.entries();
         if let Some(size) = number_of(file).and_then(|number| entries.files.remove(&number)) {
             entries.bytes -= size;
