@@ -60,7 +60,7 @@ pub enum StopReason {
     DriverEnded,
     /// `time_limit_seconds` is over.
     TimeLimit,
-    /// gymrun got SIGINT, SIGTERM or SIGHUP.
+    /// gymrun got SIGINT, SIGTERM, SIGHUP or SIGQUIT.
     Signal {
         /// Its number.
         number: i32,

@@ -34,22 +34,26 @@ impl Schedule {
 ///
 /// # Errors
 /// The last answer, when `limit` is over.
-pub async fn wait_until_good(
+pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
     target: &Target,
     schedule: Schedule,
     limit: Duration,
-    mut accept: impl FnMut() -> Result<(), String>,
+    mut accept: impl FnMut() -> A,
     mut said: impl FnMut(Duration, &str),
 ) -> Result<(), String> {
+    let mut question = || {
+        let accepted = accept();
+        async move {
+            ask(target).await?;
+            accepted.await
+        }
+    };
     let start = Instant::now();
     let end = start.checked_add(limit).unwrap_or_else(|| start + Duration::from_hours(24 * 365));
     let mut last = "no answer yet".to_owned();
     loop {
-        match timeout_at(end, ask(target)).await {
-            Ok(Ok(())) => match accept() {
-                Ok(()) => return Ok(()),
-                Err(answer) => last = answer,
-            },
+        match timeout_at(end, question()).await {
+            Ok(Ok(())) => return Ok(()),
             Ok(Err(answer)) => last = answer,
             Err(_) => return Err(last),
         }
@@ -59,12 +63,8 @@ pub async fn wait_until_good(
         if Instant::now() + pause >= end {
             // One more question at the very end, so that a limit below the interval is not cut short.
             tokio::time::sleep_until(end).await;
-            let final_question = tokio::time::timeout(SHORTEST.max(target.request_timeout.min(LONGEST)), ask(target));
-            return match final_question.await {
-                Ok(Ok(())) => accept(),
-                Ok(Err(answer)) => Err(answer),
-                Err(_) => Err(last),
-            };
+            let limit = SHORTEST.max(target.request_timeout.min(LONGEST));
+            return tokio::time::timeout(limit, question()).await.unwrap_or(Err(last));
         }
         sleep(pause).await;
     }
@@ -134,7 +134,7 @@ mod tests {
         let mut asked = 0;
         let refused = http("127.0.0.1", port, &["/"], &[(200, 299)]);
         let limit = Duration::from_millis(100);
-        let ended = wait_until_good(&refused, Schedule::Growing, limit, || Ok(()), |_, _| asked += 1).await;
+        let ended = wait_until_good(&refused, Schedule::Growing, limit, || async { Ok(()) }, |_, _| asked += 1).await;
         assert_eq!(ended, Err("connection refused".into()));
         assert!(asked >= 2);
     }

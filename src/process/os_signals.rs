@@ -13,6 +13,8 @@ pub enum Told {
     Terminate,
     /// SIGHUP: the terminal is gone.
     HangUp,
+    /// SIGQUIT, as Ctrl-\\ sends it: by default it would end gymrun without its children.
+    Quit,
 }
 
 impl Told {
@@ -23,6 +25,7 @@ impl Told {
             Self::Interrupt => libc::SIGINT,
             Self::Terminate => libc::SIGTERM,
             Self::HangUp => libc::SIGHUP,
+            Self::Quit => libc::SIGQUIT,
         }
     }
 }
@@ -33,6 +36,7 @@ pub struct OsSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Option<Signal>,
+    quit: Signal,
 }
 
 impl OsSignals {
@@ -41,6 +45,7 @@ impl OsSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
             hang_up: if hang_up_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
         })
     }
@@ -57,6 +62,7 @@ impl OsSignals {
             _ = self.interrupt.recv() => Told::Interrupt,
             _ = self.terminate.recv() => Told::Terminate,
             _ = hang_up => Told::HangUp,
+            _ = self.quit.recv() => Told::Quit,
         }
     }
 }

@@ -110,26 +110,41 @@ impl Proc {
         Ok(pids)
     }
 
-    /// The command line of a process, its first three words at most: later ones may be long or private.
+    /// What a process runs: its program and, where that is an interpreter, the script. Nothing else, since arguments may
+    /// hold secrets.
     #[must_use]
     pub fn command(&self, pid: i32) -> String {
         let bytes = fs::read(self.file(pid, "cmdline")).unwrap_or_default();
-        let words: Vec<String> = bytes
-            .split(|b| *b == 0)
-            .filter(|w| !w.is_empty())
-            .take(3)
-            .map(|w| String::from_utf8_lossy(w).into_owned())
-            .collect();
-        if !words.is_empty() {
-            return words.join(" ");
+        let shown = shown_command(&bytes);
+        if !shown.is_empty() {
+            return shown;
         }
         fs::read_to_string(self.file(pid, "comm")).map(|c| format!("[{}]", c.trim())).unwrap_or_default()
     }
 }
 
+const INTERPRETERS: [&str; 11] = ["python", "pypy", "bash", "dash", "zsh", "sh", "perl", "ruby", "node", "java", "lua"];
+
+fn shown_command(line: &[u8]) -> String {
+    let mut words = line.split(|b| *b == 0).map(String::from_utf8_lossy);
+    let first = words.next().unwrap_or_default();
+    // A process that has named itself anew has everything in one word.
+    let program = first.split_ascii_whitespace().next().unwrap_or_default().to_owned();
+    let file = program.rsplit('/').next().unwrap_or_default();
+    let bare = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let script = match (INTERPRETERS.contains(&bare), words.next(), words.next()) {
+        (true, Some(option), Some(module)) if bare == "python" && option == "-m" => format!("-m {module}"),
+        (true, Some(script), _) if !script.starts_with('-') => script.into_owned(),
+        _ => String::new(),
+    };
+    // A script is the name of a file or a module.
+    let named = !script.is_empty() && !script.contains(['=', '\n', '@']) && script.len() <= 256;
+    if named { format!("{program} {script}") } else { program }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Proc, Stat};
+    use super::{Proc, Stat, shown_command};
 
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
@@ -138,6 +153,17 @@ mod tests {
         assert_eq!((stat.identity.pid, stat.identity.started), (42, 98765));
         assert_eq!((stat.parent, stat.group, stat.session, stat.state), (7, 42, 41, 'S'));
         assert!(Stat::parse("42 (cut").is_none());
+    }
+
+    #[test]
+    fn a_command_shows_its_program_and_its_script_and_no_argument() {
+        let shown = |words: &[&str]| shown_command(words.join("\0").as_bytes());
+        assert_eq!(shown(&["/usr/bin/python3.12", "app.py", "--token", "s3cret", ""]), "/usr/bin/python3.12 app.py");
+        assert_eq!(shown(&["python", "-m", "vllm.entrypoints", "s3cret"]), "python -m vllm.entrypoints");
+        assert_eq!(shown(&["bash", "-c", "curl -H s3cret"]), "bash");
+        assert_eq!(shown(&["curl", "https://user:s3cret@host"]), "curl");
+        assert_eq!(shown(&["serve --token=s3cret"]), "serve");
+        assert_eq!(shown(&[""]), "");
     }
 
     #[test]

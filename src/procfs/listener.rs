@@ -11,7 +11,7 @@ use super::identity::Proc;
 pub struct Holder {
     /// Its pid; `None` if it belongs to somebody else.
     pub pid: Option<i32>,
-    /// Its command line, three words at most.
+    /// Its program, and its script if it has one.
     pub command: String,
     /// The user it runs as.
     pub user: u32,

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use super::machine::Phase;
 use crate::plan::{Kind, Plan};
@@ -17,10 +18,6 @@ pub const HURRIED_TOTAL: Duration = Duration::from_secs(25);
 pub const COLLECTOR_SHARE: Duration = Duration::from_secs(5);
 /// For the last scrape of a hurried stop, and for the kills themselves.
 const RESERVE: Duration = Duration::from_millis(1500);
-/// Limit of the forced scrape.
-const SCRAPE: Duration = Duration::from_secs(5);
-const HURRIED_SCRAPE: Duration = Duration::from_secs(1);
-
 /// What everybody who waits during a stop looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
@@ -69,15 +66,44 @@ impl Pace {
         }
     }
 
-    /// Limit of a forced scrape.
-    #[must_use]
-    pub fn scrape_limit(self) -> Duration {
+    /// How long a step of the stop may take that has one limit at leisure and another in a hurry.
+    fn limit(self, leisurely: Duration, hurried: Duration) -> Duration {
         match self {
-            Self::Leisurely => SCRAPE,
-            Self::Hurried { .. } => HURRIED_SCRAPE,
+            Self::Leisurely => leisurely,
+            Self::Hurried { .. } => hurried,
             Self::Kill => Duration::ZERO,
         }
     }
+}
+
+/// Waits for `work` until the time that `deadline` gives for the pace, which may change meanwhile; `None` if it was not
+/// done by then.
+pub async fn until<T>(
+    pace: &mut watch::Receiver<Pace>,
+    deadline: impl Fn(Pace) -> Instant,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    loop {
+        let end = deadline(*pace.borrow_and_update());
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = sleep_until(end) => return None,
+            Ok(()) = pace.changed() => {}
+        }
+    }
+}
+
+/// The same with a limit from now on: one at leisure, another in a hurry, and none at all when everything is killed.
+pub async fn within<T>(
+    pace: &mut watch::Receiver<Pace>,
+    leisurely: Duration,
+    hurried: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let start = Instant::now();
+    until(pace, |pace| start + pace.limit(leisurely, hurried), work).await
 }
 
 /// The driver's grace and that of the longest chain of dependants, in seconds, of what still runs.
@@ -85,7 +111,7 @@ fn longest_chain(plan: &Plan, phases: &[Phase]) -> f64 {
     let runs = |id: usize| {
         !matches!(
             phases[id],
-            Phase::Waiting | Phase::Missing | Phase::Skipped | Phase::Gone | Phase::Done | Phase::Dead
+            Phase::Waiting | Phase::Missing | Phase::Skipped | Phase::Stuck | Phase::Gone | Phase::Done | Phase::Dead
         )
     };
     let mut driver = 0.0;
@@ -114,7 +140,9 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{COLLECTOR_SHARE, HURRIED_TOTAL, Pace};
+    use tokio::sync::watch;
+
+    use super::{COLLECTOR_SHARE, HURRIED_TOTAL, Pace, within};
 
     #[test]
     fn a_hurried_stop_is_over_in_25_seconds_whatever_the_graces() {
@@ -128,5 +156,22 @@ mod tests {
         assert_eq!(pace.kill_collector_at(late, Duration::from_secs(30)), since + HURRIED_TOTAL);
         assert_eq!(Pace::Leisurely.kill_at(late, grace), late + grace);
         assert_eq!(Pace::Kill.kill_collector_at(late, grace), late);
+    }
+
+    #[tokio::test]
+    async fn a_change_of_pace_is_heeded_while_somebody_waits() {
+        let (pace, mut seen) = watch::channel(Pace::Leisurely);
+        let long = Duration::from_hours(1);
+        assert_eq!(within(&mut seen, long, long, async { 1 }).await, Some(1));
+        let waiting = tokio::spawn(async move {
+            let first = within(&mut seen, long, Duration::from_millis(1), std::future::pending::<()>()).await;
+            let second = within(&mut seen, long, long, std::future::pending::<()>()).await;
+            (first, second)
+        });
+        pace.send_replace(Pace::Hurried { since: Instant::now(), scale: 1.0 });
+        tokio::task::yield_now().await;
+        pace.send_replace(Pace::Kill);
+        let ended = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        assert_eq!(ended.expect("at once").expect("it ends"), (None, None));
     }
 }

@@ -3,27 +3,31 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep};
 
-use super::budget::Pace;
+use super::budget::{Pace, until, within};
 use super::client::request;
 use super::delivery;
 use super::ports::port_name;
 use super::resolve::{Resolver, seconds};
 use super::teardown::Stop;
 use crate::diag::Problem;
-use crate::events::Delivery;
+use crate::events::{Delivery, SignalDelivery};
 use crate::plan::{COLLECTOR, CollectorPlan, Tree};
 
 /// An otelcol's first scrape of a target comes up to this long after its start, then one interval.
 const DISCOVERY: Duration = Duration::from_secs(5);
 /// Limit of a request that the collector answers at once.
 const REQUEST: Duration = Duration::from_secs(1);
-/// Limit of what is called before the collector is stopped.
+/// Limits of the forced scrape.
+const SCRAPE: Duration = Duration::from_secs(5);
+const HURRIED_SCRAPE: Duration = Duration::from_secs(1);
+/// Limits of what is called before the collector is stopped.
 const HOOK: Duration = Duration::from_secs(5);
+const HURRIED_HOOK: Duration = Duration::from_secs(1);
 /// How often an otelcol is asked while it drains.
 const SHORTEST_LOOK: Duration = Duration::from_millis(2);
-const LONGEST_LOOK: Duration = Duration::from_millis(250);
+const LONGEST_LOOK: Duration = Duration::from_millis(50);
 const SMALL_ANSWER: usize = 64 * 1024;
 
 /// How the job's collector is spoken to.
@@ -39,15 +43,17 @@ pub(super) struct CollectorLink {
     wait: Duration,
 }
 
-/// What an otelcol says of its delivery, once all that it received is in its files where there is time for that: it
-/// holds batches back for a moment.
-async fn settled(address: &str, patient: bool) -> Result<Delivery, String> {
+/// Asks an otelcol for its delivery until all that it received is in its files and its queues are empty, where there is
+/// time for that: it holds batches back for a moment. `last` is what it said last.
+async fn settle(address: &str, patient: bool, last: &mut Option<Result<Delivery, String>>) {
     let end = Instant::now() + REQUEST;
     loop {
-        let said = delivery::ask(address, REQUEST).await?;
-        let behind = said.signals().iter().any(|(_, signal)| signal.written + signal.dropped_total() < signal.received);
+        let answer = delivery::ask(address, REQUEST).await;
+        let Ok(said) = last.insert(answer) else { return };
+        let unwritten = |signal: &SignalDelivery| signal.written + signal.dropped_total() < signal.received;
+        let behind = said.signals().iter().any(|(_, signal)| unwritten(signal) || delivery::queued(signal) > 0);
         if !patient || !behind || Instant::now() >= end {
-            return Ok(said);
+            return;
         }
         sleep(Duration::from_millis(20)).await;
     }
@@ -71,21 +77,19 @@ impl CollectorLink {
     /// The last scrape: forced where the collector is ours, else one interval is waited for. Whether it was forced, and
     /// why it failed.
     pub(super) async fn last_scrape(&self, since: Instant, mut pace: watch::Receiver<Pace>) -> (bool, Option<String>) {
-        let now = *pace.borrow_and_update();
         if self.embedded {
-            let limit = now.scrape_limit();
             let Some(address) = &self.health else { return (true, Some("it has no health port".into())) };
-            return (true, request("POST", address, "/-/scrape?last=true", SMALL_ANSWER, limit).await.err());
+            let scrape = request("POST", address, "/-/scrape?last=true", SMALL_ANSWER, SCRAPE);
+            let answer = within(&mut pace, SCRAPE, HURRIED_SCRAPE, scrape).await;
+            return (true, answer.unwrap_or_else(|| Err("no answer in the time that there was".into())).err());
         }
-        if self.scrapes && now == Pace::Leisurely {
+        if self.scrapes {
             let start = Instant::now();
             let interval = self.interval;
-            let until = (start + interval).max(since + DISCOVERY + interval).min(start + self.scrape_grace);
+            let end = (start + interval).max(since + DISCOVERY + interval).min(start + self.scrape_grace);
             // Told to be quick, nobody waits any longer.
-            tokio::select! {
-                () = sleep_until(until) => {}
-                Ok(()) = pace.changed() => {}
-            }
+            let deadline = |pace| if pace == Pace::Leisurely { end } else { start };
+            until(&mut pace, deadline, std::future::pending::<()>()).await;
         }
         (false, None)
     }
@@ -94,24 +98,28 @@ impl CollectorLink {
     /// the time to drain. What an otelcol said of its delivery.
     pub(super) async fn stop(self, stop: Stop, before: Box<dyn FnOnce() + Send>) -> Option<Result<Delivery, String>> {
         let mut said = None;
-        let pace = *stop.pace.borrow();
-        if stop.slot.running() && pace != Pace::Kill {
-            let limit = if pace == Pace::Leisurely { HOOK } else { REQUEST };
-            let _ = timeout(limit, tokio::task::spawn_blocking(before)).await;
-            if let Some(address) = &self.own_metrics {
-                said = Some(settled(address, pace == Pace::Leisurely).await);
-            }
+        let mut pace = stop.pace.clone();
+        let killing = || *stop.pace.borrow() == Pace::Kill;
+        if stop.slot.running() && !killing() {
+            within(&mut pace, HOOK, HURRIED_HOOK, tokio::task::spawn_blocking(before)).await;
+        }
+        if let Some(address) = self.own_metrics.as_ref().filter(|_| stop.slot.running() && !killing()) {
+            let patient = *pace.borrow() == Pace::Leisurely;
+            within(&mut pace, 2 * REQUEST, REQUEST, settle(address, patient, &mut said)).await;
+            said.get_or_insert_with(|| Err("the collector did not answer in time".into()));
         }
         let wait = self.wait;
         let kill_at = move |pace: Pace, started: Instant| pace.kill_collector_at(started, wait);
         if self.embedded
             && stop.slot.running()
+            && !killing()
             && let Some(address) = &self.health
         {
             let now = Instant::now();
             let left = kill_at(*stop.pace.borrow(), now).saturating_duration_since(now).as_secs_f64();
+            let path = format!("/-/stop?seconds={left:.3}");
             // If it does not listen any more, SIGTERM says the same with a limit of its own.
-            let _ = request("POST", address, &format!("/-/stop?seconds={left:.3}"), SMALL_ANSWER, REQUEST).await;
+            within(&mut pace, REQUEST, REQUEST, request("POST", address, &path, SMALL_ANSWER, REQUEST)).await;
         }
         // While it drains, an otelcol still says how far it is: the last that it said is kept.
         let listening = async {

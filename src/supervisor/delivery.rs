@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::events::{Delivery, SignalDelivery};
 
+/// What an otelcol still had in its queues when it was asked last: batches, so items at least.
+const QUEUED: &str = "still_queued";
+const QUEUE_SIZE: &str = "otelcol_exporter_queue_size";
 const LARGEST_REPORT: usize = 4 * 1024 * 1024;
 
 /// Reads `otel/delivery.json`.
@@ -28,7 +31,7 @@ fn from_metrics(page: &str) -> Delivery {
         let Some(count) = value.parse::<f64>().ok().filter(|v| *v > 0.0) else { continue };
         let (name, labels) = series.split_once('{').unwrap_or((series, ""));
         let name = name.strip_suffix("_total").unwrap_or(name);
-        let Some(signal) = signal_of(&mut delivery, name) else { continue };
+        let Some(signal) = signal_of(&mut delivery, name, labels) else { continue };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive count of items")]
         let count = count as u64;
         let to_file = label(labels, "exporter").is_some_and(|id| id == "file" || id.starts_with("file/"));
@@ -44,12 +47,27 @@ fn from_metrics(page: &str) -> Delivery {
             *signal.dropped.entry("send_failed".into()).or_default() += count;
         } else if name.starts_with("otelcol_exporter_enqueue_failed_") {
             *signal.dropped.entry("queue_full".into()).or_default() += count;
+        } else if name == QUEUE_SIZE {
+            *signal.dropped.entry(QUEUED.into()).or_default() += count;
         }
     }
     delivery
 }
 
-fn signal_of<'a>(delivery: &'a mut Delivery, name: &str) -> Option<&'a mut SignalDelivery> {
+/// What of a signal was in the queues.
+pub fn queued(signal: &SignalDelivery) -> u64 {
+    signal.dropped.get(QUEUED).copied().unwrap_or_default()
+}
+
+fn signal_of<'a>(delivery: &'a mut Delivery, name: &str, labels: &str) -> Option<&'a mut SignalDelivery> {
+    if name == QUEUE_SIZE {
+        return Some(match label(labels, "data_type") {
+            Some("metrics") => &mut delivery.metrics,
+            Some("logs") => &mut delivery.logs,
+            // Older ones do not say which.
+            _ => &mut delivery.traces,
+        });
+    }
     if name.ends_with("_spans") {
         Some(&mut delivery.traces)
     } else if name.ends_with("_metric_points") {
@@ -68,7 +86,7 @@ fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::from_metrics;
+    use super::{from_metrics, queued};
 
     #[test]
     fn counts_of_files_and_of_the_endpoint_are_kept_apart() {
@@ -79,11 +97,14 @@ mod tests {
             otelcol_exporter_sent_spans_total{exporter=\"otlp_http\"} 7\n\
             otelcol_exporter_send_failed_spans_total{exporter=\"otlp_http\"} 3\n\
             otelcol_exporter_sent_metric_points{exporter=\"otlp_http\"} 1.2e+03\n\
-            otelcol_exporter_queue_size{exporter=\"otlp_http\"} 5\n";
+            otelcol_exporter_queue_size{data_type=\"logs\",exporter=\"otlp_http\"} 5\n\
+            otelcol_exporter_queue_size{data_type=\"traces\",exporter=\"otlp_http\"} 0\n\
+            otelcol_exporter_queue_capacity{data_type=\"logs\",exporter=\"otlp_http\"} 1000\n";
         let delivery = from_metrics(page);
         let traces = &delivery.traces;
         assert_eq!((traces.received, traces.written, traces.sent, traces.dropped_total()), (10, 10, 7, 3));
         assert_eq!(delivery.metrics.sent, 1200);
-        assert_eq!(delivery.undelivered(), 3);
+        assert_eq!(queued(&delivery.logs), 5);
+        assert_eq!(delivery.undelivered(), 8);
     }
 }

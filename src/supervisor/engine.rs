@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::budget::Pace;
 use super::host::{Host, Report};
 use super::machine::{Action, Input, UnitId, rules};
+use super::outbox::Outbox;
 use super::state::{State, step};
 use crate::events::{EventKind, Sink};
 use crate::plan::{OnExit, Plan};
@@ -19,7 +20,7 @@ use crate::plan::{OnExit, Plan};
 pub(super) struct Engine<H> {
     plan: Arc<Plan>,
     host: H,
-    sink: Sink,
+    outbox: Outbox,
     state: State,
     reports: mpsc::UnboundedReceiver<Report>,
     pace: watch::Sender<Pace>,
@@ -27,6 +28,8 @@ pub(super) struct Engine<H> {
     clocks: Vec<Clock>,
     /// How each unit failed, in words.
     failures: Vec<Option<String>>,
+    /// The limit and the last answer of each unit that did not get ready.
+    answers: Vec<(Duration, String)>,
     finished: bool,
 }
 
@@ -50,15 +53,28 @@ impl<H: Host> Engine<H> {
         let clocks = vec![Clock::default(); plan.units.len()];
         let pace = watch::Sender::new(Pace::Leisurely);
         let failures = vec![None; plan.units.len()];
-        Self { plan, host, sink, state, reports, pace, start: Instant::now(), clocks, failures, finished: false }
+        let answers = vec![Default::default(); plan.units.len()];
+        Self {
+            plan,
+            host,
+            outbox: Outbox::new(sink),
+            state,
+            reports,
+            pace,
+            start: Instant::now(),
+            clocks,
+            failures,
+            answers,
+            finished: false,
+        }
     }
 
     /// Runs to the end. `told` gives the number of each signal that gymrun gets.
     pub(super) async fn run(mut self, mut told: mpsc::UnboundedReceiver<i32>) -> Ended<H> {
         let limit = self.plan.time_limit_seconds.map(|limit| self.start + super::resolve::seconds(limit));
         let mut limited = limit.is_some();
-        self.take(&Input::Begin).await;
-        while !self.finished {
+        self.take(&Input::Begin);
+        while !self.finished || !self.outbox.is_empty() {
             let input = tokio::select! {
                 biased;
                 Some(signal) = told.recv() => Some(Input::Told(signal)),
@@ -69,17 +85,17 @@ impl<H: Host> Engine<H> {
                 }
             };
             if let Some(input) = input {
-                self.take(&input).await;
+                self.take(&input);
             }
         }
         Ended { host: self.host, state: self.state, failures: self.failures, reports: self.reports }
     }
 
-    async fn take(&mut self, input: &Input) {
+    fn take(&mut self, input: &Input) {
         let (next, actions) = step(&self.state, input);
         self.state = next;
         for action in actions {
-            self.perform(action).await;
+            self.perform(action);
         }
     }
 
@@ -97,7 +113,7 @@ impl<H: Host> Engine<H> {
             Report::Spawned { unit, pid } => {
                 self.clocks[unit] = Clock { since: Some(Instant::now()), pid };
                 self.host.heard(unit, true);
-                self.sink.emit(EventKind::ProcessStarted {
+                self.outbox.say(EventKind::ProcessStarted {
                     process: self.name(unit),
                     kind: self.plan.units[unit].kind,
                     pid,
@@ -106,15 +122,13 @@ impl<H: Host> Engine<H> {
             }
             Report::SpawnFailed { unit, message, code } => {
                 self.failures[unit] = Some(format!("could not be started: {message}"));
-                self.sink.emit(EventKind::SpawnFailed { process: self.name(unit), message, code });
+                self.outbox.say(EventKind::SpawnFailed { process: self.name(unit), message, code });
                 return Some(Input::SpawnFailed(unit, code));
             }
+            Report::NotStarted { unit } => return Some(Input::NotStarted(unit)),
             Report::Ready { unit } => return Some(Input::ProbeGood(unit)),
             Report::NotReady { unit, limit, answer } => {
-                // A probe that is given up may still have said something.
-                if self.state.phases[unit] == super::machine::Phase::Up && self.state.cause.is_none() {
-                    self.say_not_ready(unit, limit, answer);
-                }
+                self.answers[unit] = (limit, answer);
                 return Some(Input::NotReady(unit));
             }
             Report::Exited { unit, status } => {
@@ -122,81 +136,96 @@ impl<H: Host> Engine<H> {
                 return Some(Input::Exited(unit, status));
             }
             Report::Gone { unit } => {
-                self.sink.emit(EventKind::ProcessGone { process: self.name(unit) });
+                self.outbox.say(EventKind::ProcessGone { process: self.name(unit) });
                 return Some(Input::Gone(unit));
             }
             Report::Scraped { forced, took, error } => {
-                self.sink.emit(EventKind::LastScrape { forced, seconds: took.as_secs_f64(), error });
+                self.outbox.say(EventKind::LastScrape { forced, seconds: took.as_secs_f64(), error });
                 return Some(Input::Scraped);
             }
             Report::Sampled => return Some(Input::Sampled),
             Report::StillWaiting { unit, answer } => EventKind::ProcessWaiting { process: self.name(unit), answer },
             Report::Stopping { unit, signal } => EventKind::ProcessStopping { process: self.name(unit), signal },
-            Report::Killed { unit, processes } => EventKind::ProcessKilled { process: self.name(unit), processes },
+            Report::Killed { unit, processes } => {
+                self.outbox.say(EventKind::ProcessKilled { process: self.name(unit), processes });
+                return Some(Input::Killed(unit));
+            }
+            Report::LastLines { unit, lines } => {
+                self.outbox.fill(unit, lines);
+                return None;
+            }
             Report::Warning { unit, message, hint } => {
                 EventKind::Warning { process: unit.map(|unit| self.name(unit)), message, hint }
             }
         };
-        self.sink.emit(event);
+        self.outbox.say(event);
         None
     }
 
-    fn say_not_ready(&mut self, unit: UnitId, limit: Duration, answer: String) {
-        self.failures[unit] = Some(format!("was not ready after {} s, last answer: {answer}", limit.as_secs_f64()));
-        let path = std::path::Path::new(&self.plan.job_dir).join(self.plan.units[unit].log_file());
-        self.sink.emit(EventKind::ProcessNotReady {
-            process: self.name(unit),
-            after_seconds: limit.as_secs_f64(),
-            answer,
-            last_lines: super::files::last_lines(&path),
-        });
+    /// Says something that shows the end of a unit's log.
+    fn say_with_lines(&mut self, unit: UnitId, kind: EventKind) {
+        self.outbox.say_with_lines(unit, kind);
+        self.host.read_last_lines(unit);
     }
 
-    async fn perform(&mut self, action: Action) {
+    fn perform(&mut self, action: Action) {
         match action {
             Action::Spawn(unit) => self.host.spawn(unit),
+            Action::LimitStart(unit) => self.host.limit_start(unit, self.pace.subscribe()),
             Action::Await(unit) => self.host.watch(unit),
             Action::Forget(unit) => self.host.forget(unit),
             Action::Ready(unit) => {
                 let after_seconds = self.since(unit);
-                self.sink.emit(EventKind::ProcessReady { process: self.name(unit), after_seconds });
+                self.outbox.say(EventKind::ProcessReady { process: self.name(unit), after_seconds });
+            }
+            Action::Late(unit) => {
+                let (limit, answer) = std::mem::take(&mut self.answers[unit]);
+                let after_seconds = limit.as_secs_f64();
+                self.failures[unit] = Some(format!("was not ready after {after_seconds} s, last answer: {answer}"));
+                let process = self.name(unit);
+                let last_lines = Vec::new();
+                self.say_with_lines(unit, EventKind::ProcessNotReady { process, after_seconds, answer, last_lines });
             }
             Action::Skip { unit, because } => {
-                self.sink.emit(EventKind::ProcessSkipped { process: self.name(unit), because: self.name(because) });
+                self.outbox.say(EventKind::ProcessSkipped { process: self.name(unit), because: self.name(because) });
             }
             Action::Ended { unit, status, expected, was_ready } => {
                 if !expected {
                     let before = if was_ready { "" } else { " before it was ready" };
                     self.failures[unit] = Some(format!("{}{before}", super::outcome::describe(status)));
                 }
-                let last_lines = if expected { Vec::new() } else { self.host.last_lines(unit).await };
-                self.sink.emit(EventKind::ProcessExited {
+                let kind = EventKind::ProcessExited {
                     process: self.name(unit),
                     pid: self.clocks[unit].pid,
                     status,
                     expected,
                     was_ready,
                     after_seconds: self.since(unit),
-                    last_lines,
-                });
+                    last_lines: Vec::new(),
+                };
+                if expected {
+                    self.outbox.say(kind);
+                } else {
+                    self.say_with_lines(unit, kind);
+                }
             }
             Action::GoOnWithout(unit) => {
                 let hint = (self.plan.units[unit].on_exit == OnExit::Ignore)
                     .then(|| "`on_exit = \"ignore\"` says so".to_owned());
-                self.sink.warn(Some(&self.name(unit)), "it failed, and the job goes on without it", hint);
+                self.warn(Some(self.name(unit)), "it failed, and the job goes on without it", hint);
             }
             Action::LostCollector => {
-                let name = self.plan.units.iter().find(|u| u.kind == crate::plan::Kind::Collector);
+                let unit = self.plan.units.iter().find(|u| u.kind == crate::plan::Kind::Collector);
                 let message = "the collector died: what is sent from now on is lost";
-                self.sink.warn(name.map(|u| u.name.as_str()), message, None);
+                self.warn(unit.map(|u| u.name.clone()), message, None);
             }
             Action::Serve => {
                 let after_seconds = self.start.elapsed().as_secs_f64();
-                self.sink.emit(EventKind::AllReady { after_seconds });
+                self.outbox.say(EventKind::AllReady { after_seconds });
                 self.host.start_sampler();
             }
             Action::BeginStop { reason, hurried } => {
-                self.sink.emit(EventKind::Stopping(reason));
+                self.outbox.say(EventKind::Stopping(reason));
                 if hurried {
                     self.hurry();
                 }
@@ -206,10 +235,14 @@ impl<H: Host> Engine<H> {
                 self.pace.send_replace(Pace::Kill);
             }
             Action::Scrape => self.host.scrape(self.pace.subscribe()),
-            Action::Sample => self.host.stop_sampler(),
+            Action::Sample => self.host.stop_sampler(self.pace.subscribe()),
             Action::Stop(unit) => self.host.stop(unit, self.pace.subscribe()),
             Action::Finish => self.finished = true,
         }
+    }
+
+    fn warn(&mut self, process: Option<String>, message: &str, hint: Option<String>) {
+        self.outbox.say(EventKind::Warning { process, message: message.to_owned(), hint });
     }
 
     fn hurry(&self) {

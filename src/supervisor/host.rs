@@ -27,6 +27,11 @@ pub enum Report {
         /// 125, 126 or 127.
         code: i32,
     },
+    /// A unit has still not been started at the limit that was asked for.
+    NotStarted {
+        /// The unit.
+        unit: UnitId,
+    },
     /// A unit's probe is bad, and has been for a while: said once.
     StillWaiting {
         /// The unit.
@@ -85,6 +90,13 @@ pub enum Report {
     },
     /// The last sample is taken.
     Sampled,
+    /// The end of a unit's log, as it was asked for.
+    LastLines {
+        /// The unit.
+        unit: UnitId,
+        /// What it has written last.
+        lines: Vec<String>,
+    },
     /// Something that the author should know.
     Warning {
         /// The unit.
@@ -100,6 +112,8 @@ pub enum Report {
 pub trait Host {
     /// Starts a unit: `Spawned` or `SpawnFailed`, and `Exited` at its end.
     fn spawn(&mut self, unit: UnitId);
+    /// Says `NotStarted` if a unit has still not been started when the time that `pace` gives it is over.
+    fn limit_start(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
     /// Finds out when a unit is ready: `Ready` or `NotReady`.
     fn watch(&mut self, unit: UnitId);
     /// Gives that up.
@@ -109,11 +123,11 @@ pub trait Host {
     /// Begins to sample memory.
     fn start_sampler(&mut self);
     /// Takes the last sample and samples no more: `Sampled`.
-    fn stop_sampler(&mut self);
+    fn stop_sampler(&mut self, pace: watch::Receiver<Pace>);
     /// Makes the last scrape: `Scraped`.
     fn scrape(&mut self, pace: watch::Receiver<Pace>);
     /// Stops a unit with its whole tree, at the pace that `pace` says now and later: `Gone`.
     fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
-    /// The end of a unit's log, with all that it has written by now.
-    fn last_lines(&mut self, unit: UnitId) -> impl Future<Output = Vec<String>>;
+    /// Reads the end of a unit's log, with all that it has written by now: `LastLines`, always.
+    fn read_last_lines(&mut self, unit: UnitId);
 }

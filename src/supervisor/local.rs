@@ -1,63 +1,34 @@
 //! The host that is this machine.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::budget::Pace;
+use super::budget::{Pace, until};
 use super::collector::CollectorLink;
-use super::files::{last_lines, open_log};
+use super::files::open_log;
 use super::host::{Host, Report};
 use super::machine::UnitId;
 use super::ports::Reservations;
 use super::resolve::{Resolved, seconds};
 use super::sampler::{Sampled, Sampler};
 use super::show::{OutputStream, ShowOutput};
+use super::slot::Slot;
 use super::teardown;
 use crate::events::{Delivery, ExitStatus, Sink};
 use crate::health::wait_until_good;
 use crate::plan::{Kind, LogMode, Plan, Readiness};
-use crate::process::{self, Copier, CopyPlan, Exit, Finishing, Launch, Output, Source, Started};
-use crate::procfs::{Identity, Members, Proc};
+use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
+use crate::procfs::Proc;
 
 /// A wait is worth a line once it has lasted this long.
 const WORTH_SAYING: Duration = Duration::from_secs(1);
-/// How long a copier may take to write what is already there.
-const DRAIN: Duration = Duration::from_secs(2);
-/// The same at the very end.
-const FILED: Duration = Duration::from_secs(5);
-/// At the end output is shown for as long as somebody reads it: for that long without any progress,
-const QUIET: Duration = Duration::from_secs(2);
-/// and for that long in all.
-const SHOWN: Duration = Duration::from_secs(5);
-
-/// What is known of a unit's process, by the host and by the tasks that watch or stop it.
-#[derive(Debug)]
-pub(super) struct Slot {
-    pub(super) root: OnceLock<Identity>,
-    pub(super) since: OnceLock<Instant>,
-    /// Whether the process itself has been reaped.
-    pub(super) ended: watch::Sender<bool>,
-    pub(super) mark: String,
-    copier: OnceLock<Copier>,
-    log: OnceLock<PathBuf>,
-}
-
-impl Slot {
-    /// How its tree is found; `None` before it was spawned.
-    pub(super) fn members(&self) -> Option<Members> {
-        self.root.get().map(|root| Members { root: *root, mark: self.mark.clone() })
-    }
-
-    pub(super) fn running(&self) -> bool {
-        self.root.get().is_some() && !*self.ended.borrow()
-    }
-}
-
+/// A start that takes longer is stuck, when there is no time.
+const MOMENT: Duration = Duration::from_secs(1);
 /// What the host needs besides the plan.
 pub(super) struct Setting {
     pub(super) plan: Arc<Plan>,
@@ -83,20 +54,7 @@ pub(super) struct LocalHost {
 
 impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
-        let slots = setting
-            .resolved
-            .iter()
-            .map(|unit| {
-                Arc::new(Slot {
-                    root: OnceLock::new(),
-                    since: OnceLock::new(),
-                    ended: watch::Sender::new(false),
-                    mark: unit.mark.clone(),
-                    copier: OnceLock::new(),
-                    log: OnceLock::new(),
-                })
-            })
-            .collect();
+        let slots = setting.resolved.iter().map(|unit| Arc::new(Slot::new(unit.mark.clone()))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
         Self { setting, reports, slots, watches, sampler: None, delivery: Arc::default() }
     }
@@ -170,8 +128,7 @@ impl LocalHost {
     fn sampled(&self, unit: UnitId) -> Option<Sampled> {
         let planned = &self.setting.plan.units[unit];
         let members = self.slots[unit].members()?;
-        let included = self.setting.plan.telemetry.memory.include.iter().any(|scope| scope.covers(planned.kind));
-        included.then(|| Sampled {
+        Some(Sampled {
             process: planned.name.clone(),
             kind: planned.kind,
             type_name: match planned.kind {
@@ -180,6 +137,7 @@ impl LocalHost {
                 Kind::Server | Kind::Collector => planned.type_name.clone(),
             },
             members,
+            included: self.setting.plan.telemetry.memory.include.iter().any(|scope| scope.covers(planned.kind)),
         })
     }
 
@@ -192,29 +150,13 @@ impl LocalHost {
     /// Ends every copier: what was written is in the files, whoever still holds a pipe, and shown as far as somebody
     /// reads it.
     pub(super) async fn finish(&mut self) {
+        if let Some(sampler) = self.sampler.take() {
+            // Everything was killed: there was no last sample, and nothing comes after the end.
+            sampler.mute();
+        }
         let units = self.slots.iter().zip(&self.setting.plan.units);
-        let all = units.filter_map(|(slot, unit)| Some(self.finish_copier(&unit.name, slot.copier.get()?)));
+        let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink));
         futures_util::future::join_all(all).await;
-    }
-
-    async fn finish_copier(&self, name: &str, copier: &Copier) {
-        let Finishing { filed, mut shown } = copier.finish();
-        if tokio::time::timeout(FILED, filed).await.is_err() {
-            let message = format!("the end of its output is not in its log: it was not written within {FILED:?}");
-            self.setting.sink.warn(Some(name), message, None);
-        }
-        // Somebody who does not read gymrun's own output must not keep it here for ever.
-        let start = Instant::now();
-        let mut left = copier.unshown();
-        while tokio::time::timeout(QUIET, &mut shown).await.is_err() {
-            let now = copier.unshown();
-            if now >= left || start.elapsed() >= SHOWN {
-                let message = format!("the last {now} bytes of its output are not shown, since nobody reads them");
-                self.setting.sink.warn(Some(name), message, Some("its log has them".to_owned()));
-                break;
-            }
-            left = now;
-        }
     }
 }
 
@@ -247,6 +189,18 @@ impl Host for LocalHost {
         process::launch(launch, on_start, on_exit);
     }
 
+    fn limit_start(&mut self, unit: UnitId, mut pace: watch::Receiver<Pace>) {
+        let grace = seconds(self.setting.plan.units[unit].stop.grace_seconds);
+        let reports = self.reports.clone();
+        tokio::spawn(async move {
+            let start = Instant::now();
+            // Whatever the hurry, one that is just being started gets the moment that this takes.
+            let deadline = |pace: Pace| pace.kill_at(start, grace).max(start + MOMENT);
+            until(&mut pace, deadline, std::future::pending::<()>()).await;
+            let _ = reports.send(Report::NotStarted { unit });
+        });
+    }
+
     fn watch(&mut self, unit: UnitId) {
         let slot = Arc::clone(&self.slots[unit]);
         let since = slot.since.get().copied().unwrap_or_else(Instant::now);
@@ -262,7 +216,16 @@ impl Host for LocalHost {
                             let _ = reports.send(Report::StillWaiting { unit, answer: answer.to_owned() });
                         }
                     };
-                    let accept = || probe.own_port.map_or(Ok(()), |port| listens_itself(&slot, port));
+                    let accept = || {
+                        let slot = Arc::clone(&slot);
+                        let port = probe.own_port;
+                        async move {
+                            let Some(port) = port else { return Ok(()) };
+                            // It reads much of /proc: not on the thread of the engine.
+                            let looked = tokio::task::spawn_blocking(move || listens_itself(&slot, port)).await;
+                            looked.unwrap_or(Ok(()))
+                        }
+                    };
                     let left = probe.limit.saturating_sub(since.elapsed());
                     let end = wait_until_good(&probe.target, probe.schedule, left, accept, still_waiting).await;
                     let _ = reports.send(match end {
@@ -301,7 +264,7 @@ impl Host for LocalHost {
     fn start_sampler(&mut self) {
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
-        match Sampler::start(&self.setting.plan.telemetry.memory, units, self.setting.sink.clone()) {
+        match Sampler::start(&self.setting.plan.telemetry.memory, units, self.setting.sink.clone(), Proc::default()) {
             Ok(sampler) => self.sampler = Some(sampler),
             Err(error) => self.report(Report::Warning {
                 unit: None,
@@ -311,15 +274,18 @@ impl Host for LocalHost {
         }
     }
 
-    fn stop_sampler(&mut self) {
+    fn stop_sampler(&mut self, pace: watch::Receiver<Pace>) {
         let reports = self.reports.clone();
-        let done = move || {
+        let sampler = self.sampler.take();
+        tokio::spawn(async move {
+            if let Some(sampler) = sampler
+                && !sampler.stop(pace).await
+            {
+                let message = "the last memory sample is missing: reading it took too long".to_owned();
+                let _ = reports.send(Report::Warning { unit: None, message, hint: None });
+            }
             let _ = reports.send(Report::Sampled);
-        };
-        match self.sampler.take() {
-            Some(sampler) => sampler.finish(done),
-            None => done(),
-        }
+        });
     }
 
     fn scrape(&mut self, pace: watch::Receiver<Pace>) {
@@ -367,12 +333,13 @@ impl Host for LocalHost {
         }
     }
 
-    async fn last_lines(&mut self, unit: UnitId) -> Vec<String> {
-        let slot = &self.slots[unit];
-        if let Some(copier) = slot.copier.get() {
-            let _ = tokio::time::timeout(DRAIN, copier.drain()).await;
-        }
-        slot.log.get().map(|path| last_lines(path)).unwrap_or_default()
+    fn read_last_lines(&mut self, unit: UnitId) {
+        let slot = Arc::clone(&self.slots[unit]);
+        let reports = self.reports.clone();
+        tokio::spawn(async move {
+            let lines = slot.last_lines().await;
+            let _ = reports.send(Report::LastLines { unit, lines });
+        });
     }
 }
 

@@ -82,6 +82,8 @@ pub enum Phase {
     Missing,
     /// Not started since one that it needs failed.
     Skipped,
+    /// The host has not got it started in the time that there was: nobody waits for that any more.
+    Stuck,
     /// The host is stopping it.
     Stopping,
     /// It and its whole tree are gone.
@@ -92,7 +94,7 @@ impl Phase {
     /// Nothing of it runs and nothing will.
     #[must_use]
     pub fn over(self) -> bool {
-        matches!(self, Self::Waiting | Self::Missing | Self::Skipped | Self::Gone)
+        matches!(self, Self::Waiting | Self::Missing | Self::Skipped | Self::Stuck | Self::Gone)
     }
 
     /// Its process runs, or has left something behind, and nobody is stopping it yet.
@@ -163,12 +165,16 @@ pub enum Input {
     Spawned(UnitId),
     /// A unit could not be started.
     SpawnFailed(UnitId, i32),
+    /// A unit has still not been started at its limit.
+    NotStarted(UnitId),
     /// A unit's probe is good.
     ProbeGood(UnitId),
     /// A unit did not get ready in time.
     NotReady(UnitId),
     /// A unit's process ended.
     Exited(UnitId, ExitStatus),
+    /// Something of a unit got SIGKILL.
+    Killed(UnitId),
     /// A unit and its whole tree are gone.
     Gone(UnitId),
     /// The last scrape is over.
@@ -188,8 +194,12 @@ pub enum Action {
     Spawn(UnitId),
     /// Find out when a unit is ready, within its limit.
     Await(UnitId),
+    /// Say when the time is over in which a unit may still be started.
+    LimitStart(UnitId),
     /// Say that a unit is ready.
     Ready(UnitId),
+    /// Say that a unit did not get ready in time.
+    Late(UnitId),
     /// Say that a unit is not started because of another.
     Skip {
         /// The unit.

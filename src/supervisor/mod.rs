@@ -12,14 +12,17 @@ mod delivery;
 mod engine;
 mod files;
 mod host;
+mod limits;
 mod local;
 mod machine;
+mod outbox;
 mod outcome;
 mod ports;
 mod resolve;
 mod run;
 mod sampler;
 mod show;
+mod slot;
 mod state;
 mod teardown;
 

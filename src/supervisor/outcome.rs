@@ -39,6 +39,10 @@ pub(super) fn judge(
     }
     let unmet = match delivery {
         _ if state.collector_lost => Some("the collector died".to_owned()),
+        _ if state.collector_killed => Some("the collector had to be killed".to_owned()),
+        _ if let Some(status) = state.collector_failed => {
+            Some(format!("the collector {} when it was stopped", describe(status)))
+        }
         Some(Ok(delivery)) if delivery.undelivered() > 0 => {
             let last = delivery.last_error.as_deref().map(|e| format!(", last error: {e}")).unwrap_or_default();
             Some(format!("{} items were not delivered{last}", delivery.undelivered()))

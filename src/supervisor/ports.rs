@@ -5,11 +5,10 @@
 //! as long as gymrun lives, so that two gymrun processes never choose the same, even while a server has not bound yet.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use nix::errno::Errno;
@@ -149,11 +148,8 @@ fn lock_of(port: u16) -> libc::flock {
 /// The file whose bytes stand for ports. Without it (a full disk, a foreign file in its place) the sockets remain.
 fn lock_file() -> Option<File> {
     let user = nix::unistd::geteuid().as_raw();
-    let directory = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|d| owned(d, user));
-    let path = match directory {
-        Some(directory) => directory.join("gymrun-ports"),
-        None => PathBuf::from(format!("/tmp/gymrun-ports-{user}")),
-    };
+    // The same for everybody: an ssh session and a step of a job on one machine have other runtime directories.
+    let path = format!("/tmp/gymrun-ports-{user}");
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -165,10 +161,6 @@ fn lock_file() -> Option<File> {
         .ok()?;
     let found = file.metadata().ok()?;
     (found.uid() == user && found.is_file()).then_some(file)
-}
-
-fn owned(directory: &std::path::Path, user: u32) -> bool {
-    fs::metadata(directory).is_ok_and(|m| m.is_dir() && m.uid() == user)
 }
 
 /// The gymrun that has reserved a port, if one has.

@@ -1,12 +1,13 @@
 //! The one place where references become values: for files, probes and spawns alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value as Json};
 
+use super::limits::Limits;
 use super::ports::{Ports, port_name};
 use crate::diag::Problem;
 use crate::health::{self, Schedule, Target, TargetKind};
@@ -18,6 +19,10 @@ use crate::yaml;
 
 /// Variables of gymrun itself: no child gets them. A gymrun that runs inside a job sets its own again.
 const OWN_PREFIX: &str = "GYMRUN_";
+
+/// The value of a variable that was made last, by its name: large documents are the same for all servers of a job, and
+/// are encoded once.
+type Known<'a> = HashMap<&'a str, (&'a Value, OsString)>;
 
 /// What a job knows once its ports are chosen.
 #[derive(Clone, Debug)]
@@ -168,7 +173,12 @@ impl Resolver {
     }
 
     /// The whole environment of a unit.
-    pub fn environment_of(&self, plan: &Plan, unit: &Unit) -> Result<BTreeMap<OsString, OsString>, Problem> {
+    fn environment_of<'a>(
+        &self,
+        plan: &Plan,
+        unit: &'a Unit,
+        known: &mut Known<'a>,
+    ) -> Result<BTreeMap<OsString, OsString>, Problem> {
         let mut all: BTreeMap<OsString, OsString> = self
             .environment
             .iter()
@@ -179,7 +189,15 @@ impl Resolver {
             let located = |problem: Problem| problem.at(format!("{}.env.{name}", unit.name));
             match &variable.value {
                 VariableValue::Set(value) => {
-                    all.insert(name.into(), self.value(value).map_err(located)?.into());
+                    let text = match known.get(name.as_str()) {
+                        Some((same, text)) if *same == value => text.clone(),
+                        _ => {
+                            let text = OsString::from(self.value(value).map_err(located)?);
+                            known.insert(name, (value, text.clone()));
+                            text
+                        }
+                    };
+                    all.insert(name.into(), text);
                 }
                 VariableValue::Unset => {
                     all.remove(OsStr::new(name));
@@ -195,21 +213,26 @@ impl Resolver {
         Ok(all)
     }
 
-    /// A unit with every reference filled in.
+    /// All units with every reference filled in.
     ///
     /// # Errors
-    /// A variable is not set, or a port is no number.
-    pub fn unit(&self, plan: &Plan, unit: &Unit) -> Result<Resolved, Problem> {
-        self.resolve_unit(plan, unit).map_err(|problem| {
-            let place = problem.location.is_unknown();
-            let problem = if problem.path.is_empty() { problem.at(unit.name.clone()) } else { problem };
-            if place { problem.in_file(unit.location.clone()) } else { problem }
-        })
+    /// A variable is not set, a port is no number, or the kernel would not take a command line or an environment.
+    pub fn units(&self, plan: &Plan) -> Result<Vec<Resolved>, Problem> {
+        let mut known = Known::new();
+        let units = plan.units.iter().map(|unit| {
+            self.unit(plan, unit, &mut known).map_err(|problem| {
+                let place = problem.location.is_unknown();
+                let problem = if problem.path.is_empty() { problem.at(unit.name.clone()) } else { problem };
+                if place { problem.in_file(unit.location.clone()) } else { problem }
+            })
+        });
+        units.collect()
     }
 
-    fn resolve_unit(&self, plan: &Plan, unit: &Unit) -> Result<Resolved, Problem> {
+    fn unit<'a>(&self, plan: &Plan, unit: &'a Unit, known: &mut Known<'a>) -> Result<Resolved, Problem> {
         let argv = self.words(&unit.argv)?;
-        let environment = self.environment_of(plan, unit)?;
+        let environment = self.environment_of(plan, unit, known)?;
+        Limits::of_system().check(&unit.name, &argv, &environment)?;
         let cwd = Path::new(&unit.cwd).to_owned();
         let search = self.environment.get(OsStr::new("PATH")).cloned();
         let mut resolved = Resolved {

@@ -16,7 +16,7 @@ use super::host::Report;
 use super::local::{LocalHost, Setting};
 use super::outcome::{Outcome, judge};
 use super::ports;
-use super::resolve::{Resolved, Resolver};
+use super::resolve::Resolver;
 use super::show::ShowOutput;
 use super::teardown;
 use crate::diag::Problem;
@@ -48,7 +48,7 @@ impl std::fmt::Debug for RunOptions {
 }
 
 /// Runs a whole job and returns when nothing of it is left. Blocks; not to be called inside a runtime. Says everything
-/// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM and SIGHUP are orders to stop.
+/// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM, SIGHUP and SIGQUIT are orders to stop.
 #[must_use]
 pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
     let sink = options.sink.clone();
@@ -131,7 +131,7 @@ fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Repo
         job_dir: options.job_dir.clone(),
         traceparent: options.traceparent,
     };
-    let units: Vec<Resolved> = plan.units.iter().map(|unit| resolver.unit(plan, unit)).collect::<Result<_, _>>()?;
+    let units = resolver.units(plan)?;
     let collector = plan.collector.as_ref().map(|c| CollectorLink::new(c, &resolver)).transpose()?;
     files::write(plan, &resolver)?;
     let setting = Setting {

@@ -3,14 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tokio::sync::{oneshot, watch};
+
+use super::budget::{Pace, within};
 use super::resolve::seconds;
 use crate::events::{EventKind, HostMemory, Sample, Sink, TreeSample};
 use crate::plan::{Kind, MemoryPlan};
 use crate::process;
 use crate::procfs::{Members, Proc};
+
+/// Limits of the last sample.
+const LAST: Duration = Duration::from_secs(5);
+const HURRIED_LAST: Duration = Duration::from_secs(1);
 
 /// A unit whose tree is sampled.
 #[derive(Clone, Debug)]
@@ -23,24 +31,31 @@ pub struct Sampled {
     pub type_name: String,
     /// How its tree is found.
     pub members: Members,
+    /// Whether its memory is sampled; servers are counted either way.
+    pub included: bool,
 }
 
 enum Order {
     Add(Sampled),
     /// The process itself ended; its daemons may live on.
     Ended(String),
-    Finish(Box<dyn FnOnce() + Send>),
+    Finish {
+        with_pss: bool,
+        done: oneshot::Sender<()>,
+    },
 }
 
 /// A running sampler. It samples at once, then at each interval, and a last time when it is finished.
 #[derive(Debug)]
 pub struct Sampler {
     orders: mpsc::Sender<Order>,
+    sink: Arc<Mutex<Option<Sink>>>,
 }
 
 impl Sampler {
-    /// Starts the thread.
-    pub fn start(plan: &MemoryPlan, units: Vec<Sampled>, sink: Sink) -> io::Result<Self> {
+    /// Starts the thread, which reads `proc`.
+    pub fn start(plan: &MemoryPlan, units: Vec<Sampled>, sink: Sink, proc: Proc) -> io::Result<Self> {
+        let sink = Arc::new(Mutex::new(Some(sink)));
         let (orders, inbox) = mpsc::channel();
         let mut work = Work {
             interval: seconds(plan.interval_seconds).max(Duration::from_millis(10)),
@@ -50,14 +65,14 @@ impl Sampler {
             peaks: HashMap::new(),
             host_peak: 0,
             warned: HashSet::new(),
-            proc: Proc::default(),
-            sink,
+            proc,
+            sink: Arc::clone(&sink),
         };
         for unit in units {
             work.add(unit);
         }
         thread::Builder::new().name("sampler".into()).stack_size(256 * 1024).spawn(move || work.run(&inbox))?;
-        Ok(Self { orders })
+        Ok(Self { orders, sink })
     }
 
     /// One more unit.
@@ -71,11 +86,21 @@ impl Sampler {
         let _ = self.orders.send(Order::Ended(process.to_owned()));
     }
 
-    /// Takes the last sample, then calls `done`.
-    pub fn finish(self, done: impl FnOnce() + Send + 'static) {
-        if let Err(mpsc::SendError(Order::Finish(done))) = self.orders.send(Order::Finish(Box::new(done))) {
-            done();
-        }
+    /// Takes the last sample and ends; whether that was done in the time that there is. A process that the kernel is
+    /// busy with can hold up a look at its memory for long. Nothing is said afterwards in any case.
+    pub async fn stop(self, mut pace: watch::Receiver<Pace>) -> bool {
+        let (done, wait) = oneshot::channel();
+        // The proportional set is the part that takes its time.
+        let with_pss = *pace.borrow() == Pace::Leisurely;
+        let _ = self.orders.send(Order::Finish { with_pss, done });
+        let in_time = within(&mut pace, LAST, HURRIED_LAST, wait).await.is_some();
+        self.mute();
+        in_time
+    }
+
+    /// From now on nothing is said any more.
+    pub fn mute(&self) {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -91,7 +116,8 @@ struct Work {
     /// Pids that do not show their PSS, and were named.
     warned: HashSet<i32>,
     proc: Proc,
-    sink: Sink,
+    /// Taken away when nobody listens any more.
+    sink: Arc<Mutex<Option<Sink>>>,
 }
 
 impl Work {
@@ -119,9 +145,10 @@ impl Work {
                 Ok(Order::Ended(process)) => {
                     self.running.remove(&process);
                 }
-                Ok(Order::Finish(done)) => {
-                    self.sample(self.pss_interval.is_some());
-                    return done();
+                Ok(Order::Finish { with_pss, done }) => {
+                    self.sample(with_pss && self.pss_interval.is_some());
+                    let _ = done.send(());
+                    return;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -133,10 +160,11 @@ impl Work {
         let host = self.proc.host_memory();
         let used = host.total.saturating_sub(host.available);
         self.host_peak = self.host_peak.max(used);
-        let members: Vec<Members> = self.units.iter().map(|u| u.members.clone()).collect();
+        let included: Vec<&Sampled> = self.units.iter().filter(|u| u.included).collect();
+        let members: Vec<Members> = included.iter().map(|u| u.members.clone()).collect();
         let found = self.proc.members(&members, &process::adopted());
         let mut trees = Vec::new();
-        for (unit, stats) in self.units.iter().zip(found) {
+        for (unit, stats) in included.into_iter().zip(found) {
             let memory = self.proc.tree_memory(stats.iter().map(|s| s.identity.pid), with_pss);
             if memory.processes == 0 {
                 continue;
@@ -145,7 +173,7 @@ impl Work {
                 if self.warned.insert(*pid) {
                     let message =
                         format!("pid {pid} does not show its proportional memory: it is left out of the tree's");
-                    self.sink.warn(Some(&unit.process), message, None);
+                    self.say(EventKind::Warning { process: Some(unit.process.clone()), message, hint: None });
                 }
             }
             let peak = self.peaks.entry(unit.process.clone()).or_default();
@@ -169,7 +197,13 @@ impl Work {
             trees,
             servers_active: u32::try_from(active).unwrap_or(u32::MAX),
         };
-        self.sink.emit(EventKind::MemorySampled(Box::new(sample)));
+        self.say(EventKind::MemorySampled(Box::new(sample)));
+    }
+
+    fn say(&self, kind: EventKind) {
+        if let Some(sink) = &*self.sink.lock().unwrap_or_else(PoisonError::into_inner) {
+            sink.emit(kind);
+        }
     }
 }
 
@@ -177,4 +211,85 @@ impl Work {
 fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
     if next > now { next } else { now + interval }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+    use std::time::{Duration, Instant};
+
+    use nix::sys::stat::Mode;
+    use tokio::sync::watch;
+
+    use super::{Pace, Sampled, Sampler};
+    use crate::events::{EventKind, Sample, Sink};
+    use crate::plan::{Kind, MemoryPlan, MemoryScope};
+    use crate::procfs::{Identity, Members, Proc};
+
+    fn process(root: &Path, pid: i32) {
+        let task = root.join(format!("{pid}/task/{pid}"));
+        fs::create_dir_all(&task).expect("a scratch directory");
+        fs::write(task.join("children"), "").expect("a scratch file");
+        let stat = format!("{pid} (x) S 1 {pid} {pid} 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 7 0 0\n");
+        fs::write(root.join(format!("{pid}/stat")), stat).expect("a scratch file");
+        fs::write(root.join(format!("{pid}/statm")), "900 3 1 1 0 1 0\n").expect("a scratch file");
+    }
+
+    fn unit(process: &str, pid: i32, kind: Kind, included: bool) -> Sampled {
+        let members = Members { root: Identity { pid, started: 7 }, mark: String::new() };
+        Sampled { process: process.into(), kind, type_name: String::new(), members, included }
+    }
+
+    fn start(root: &Path, units: Vec<Sampled>) -> (Sampler, Arc<Mutex<Vec<Sample>>>) {
+        let plan = MemoryPlan {
+            enabled: true,
+            interval_seconds: 3600.0,
+            pss_interval_seconds: 3600.0,
+            include: vec![MemoryScope::Driver],
+        };
+        let samples = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&samples);
+        let sink = Sink::new(move |event| {
+            if let EventKind::MemorySampled(sample) = event.kind {
+                seen.lock().expect("nobody panics here").push(*sample);
+            }
+        });
+        (Sampler::start(&plan, units, sink, Proc::at(root)).expect("it starts"), samples)
+    }
+
+    #[tokio::test]
+    async fn servers_count_though_their_memory_is_not_sampled() {
+        let root = tempfile::tempdir().expect("a scratch directory");
+        process(root.path(), 10);
+        process(root.path(), 11);
+        let units = vec![unit("server", 10, Kind::Server, false), unit("driver", 11, Kind::Driver, true)];
+        let (sampler, said) = start(root.path(), units);
+        assert!(sampler.stop(watch::channel(Pace::Leisurely).1).await);
+        let said = said.lock().expect("nobody panics here");
+        let last = said.last().expect("a last sample");
+        assert_eq!((last.servers_active, last.trees.len()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn a_look_that_hangs_does_not_hold_up_the_stop() {
+        let root = tempfile::tempdir().expect("a scratch directory");
+        process(root.path(), 10);
+        let hangs = root.path().join("10/smaps_rollup");
+        nix::unistd::mkfifo(&hangs, Mode::S_IRWXU).expect("a pipe with a name");
+        for pace in [Pace::Kill, Pace::Hurried { since: tokio::time::Instant::now(), scale: 1.0 }] {
+            let (sampler, said) = start(root.path(), vec![unit("driver", 10, Kind::Driver, true)]);
+            let start = Instant::now();
+            assert!(!sampler.stop(watch::channel(pace).1).await);
+            assert!(start.elapsed() < Duration::from_secs(30));
+            // It goes on, and is not heard any more.
+            let opened = tokio::task::spawn_blocking({
+                let hangs = hangs.clone();
+                move || fs::OpenOptions::new().write(true).open(hangs).map(drop)
+            });
+            opened.await.expect("it ends").expect("somebody reads it");
+            assert!(said.lock().expect("nobody panics here").is_empty());
+        }
+    }
 }

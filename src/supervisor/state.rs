@@ -23,6 +23,10 @@ pub struct State {
     pub cause: Option<Cause>,
     /// The collector died after it had been ready.
     pub collector_lost: bool,
+    /// How the collector ended badly while it was stopped.
+    pub collector_failed: Option<ExitStatus>,
+    /// Something of the collector needed SIGKILL.
+    pub collector_killed: bool,
     ready_once: Vec<bool>,
     /// The sampler runs.
     served: bool,
@@ -53,6 +57,8 @@ impl State {
             stage: Stage::Start,
             cause: None,
             collector_lost: false,
+            collector_failed: None,
+            collector_killed: false,
             served: false,
             hurried: false,
             busy: false,
@@ -81,6 +87,13 @@ impl State {
                 self.phases[unit] = Phase::Missing;
                 self.failed(unit, Some(code), actions);
             }
+            Input::NotStarted(unit) => {
+                if self.phases[unit] == Phase::Starting {
+                    self.phases[unit] = Phase::Stuck;
+                    self.advance(actions);
+                }
+            }
+            Input::Killed(unit) => self.collector_killed |= self.rules[unit].kind == Kind::Collector,
             Input::ProbeGood(unit) => {
                 if self.phases[unit] == Phase::Up && !self.ending() {
                     self.ready(unit, Phase::Ready, actions);
@@ -89,6 +102,7 @@ impl State {
             Input::NotReady(unit) => {
                 if self.phases[unit] == Phase::Up && !self.ending() {
                     self.phases[unit] = Phase::Late;
+                    actions.push(Action::Late(unit));
                     self.failed(unit, None, actions);
                 }
             }
@@ -164,6 +178,11 @@ impl State {
     }
 
     fn spawned(&mut self, unit: UnitId, actions: &mut Vec<Action>) {
+        if self.phases[unit] == Phase::Stuck {
+            // Its turn to be stopped may be over.
+            self.phases[unit] = Phase::Stopping;
+            return actions.push(Action::Stop(unit));
+        }
         self.phases[unit] = Phase::Up;
         if self.ending() {
             return self.advance(actions);
@@ -192,6 +211,9 @@ impl State {
         actions.push(Action::Ended { unit, status, expected, was_ready });
         if stopped {
             // Its tree may still run: it is over when the host says that it is gone.
+            if kind == Kind::Collector && !status.success() {
+                self.collector_failed = Some(status);
+            }
             return;
         }
         if before == Phase::Up {
@@ -258,8 +280,13 @@ impl State {
         self.cause = Some(cause.clone());
         self.hurried = hurried;
         actions.push(Action::BeginStop { reason, hurried });
-        let undecided: Vec<UnitId> = (0..self.phases.len()).filter(|id| self.phases[*id] == Phase::Up).collect();
-        actions.extend(undecided.into_iter().map(Action::Forget));
+        for (unit, phase) in self.phases.iter().enumerate() {
+            match phase {
+                Phase::Up => actions.push(Action::Forget(unit)),
+                Phase::Starting => actions.push(Action::LimitStart(unit)),
+                _ => {}
+            }
+        }
         self.skip_those_that_cannot(actions);
         if let (Cause::NotReady(because) | Cause::Died(because), Some(driver)) = (cause, self.find(Kind::Driver))
             && self.phases[driver] == Phase::Waiting
@@ -290,9 +317,9 @@ impl State {
             Stage::EndDriver => (self.find(Kind::Driver).into_iter().collect(), Stage::EndScrape),
             Stage::EndScrape => (Vec::new(), Stage::EndSample),
             Stage::EndSample => (Vec::new(), Stage::EndUnits),
-            Stage::EndUnits => (self.middle().collect(), Stage::EndCollector),
-            Stage::EndCollector => (self.find(Kind::Collector).into_iter().collect(), Stage::Over),
-            Stage::EndAll => ((0..self.phases.len()).collect(), Stage::Over),
+            // One that was stuck may have been started since: it is being stopped, whatever its turn was.
+            Stage::EndUnits => (self.middle().chain(self.find(Kind::Driver)).collect(), Stage::EndCollector),
+            Stage::EndCollector | Stage::EndAll => ((0..self.phases.len()).collect(), Stage::Over),
             Stage::Start | Stage::Serve | Stage::Over => return,
         };
         for unit in &turn {

@@ -140,6 +140,30 @@ fn a_death_that_is_ignored_and_a_signal_twice() {
     "#);
 }
 
+#[test]
+fn a_start_that_hangs_is_given_up_and_stopped_if_it_comes_after_all() {
+    let mut inputs = all_up();
+    inputs.truncate(3);
+    inputs.extend([
+        Input::Told(15),
+        Input::NotStarted(MODEL),
+        Input::Spawned(MODEL),
+        Input::Gone(COLLECTOR),
+        Input::Gone(MODEL),
+    ]);
+    insta::assert_snapshot!(story(OnExit::Stop, &inputs), @r#"
+    Begin => Spawn(0)
+    Spawned(0) => Await(0)
+    ProbeGood(0) => Ready(0), Spawn(1)
+    Told(15) => BeginStop { reason: Signal { number: 15 }, hurried: true }, LimitStart(1)
+    NotStarted(1) => Stop(0)
+    Spawned(1) => Stop(1)
+    Gone(0) => 
+    Gone(1) => Finish
+    Over Some(Told(15)) [Gone, Gone, Waiting, Waiting]
+    "#);
+}
+
 /// What the host still owes, and what may happen of itself.
 #[derive(Clone, Debug)]
 struct World {
@@ -147,6 +171,9 @@ struct World {
     /// Processes that run.
     running: Vec<bool>,
     awaited: Vec<bool>,
+    limited_starts: Vec<bool>,
+    /// Started after they were given up: they are stopped at once, out of order.
+    stuck: Vec<bool>,
     scraping: bool,
     sampling: bool,
     told: u32,
@@ -161,6 +188,8 @@ impl World {
             state: State::new(rules),
             running: vec![false; count],
             awaited: vec![false; count],
+            limited_starts: vec![false; count],
+            stuck: vec![false; count],
             scraping: false,
             sampling: false,
             told: 0,
@@ -174,7 +203,12 @@ impl World {
         let mut inputs = Vec::new();
         for unit in 0..self.running.len() {
             match self.state.phases[unit] {
-                Phase::Starting => inputs.extend([Input::Spawned(unit), Input::SpawnFailed(unit, 127)]),
+                Phase::Starting | Phase::Stuck => {
+                    inputs.extend([Input::Spawned(unit), Input::SpawnFailed(unit, 127)]);
+                    if self.limited_starts[unit] {
+                        inputs.push(Input::NotStarted(unit));
+                    }
+                }
                 Phase::Stopping if !self.running[unit] => inputs.push(Input::Gone(unit)),
                 _ => {}
             }
@@ -191,7 +225,7 @@ impl World {
         if self.sampling {
             inputs.push(Input::Sampled);
         }
-        if self.told < 3 {
+        if self.told < 2 {
             inputs.push(Input::Told(15));
         }
         if self.limited {
@@ -205,6 +239,10 @@ impl World {
         match input {
             Input::Spawned(unit) => world.running[*unit] = true,
             Input::Exited(unit, _) => world.running[*unit] = false,
+            Input::NotStarted(unit) => {
+                world.limited_starts[*unit] = false;
+                world.stuck[*unit] = true;
+            }
             Input::ProbeGood(unit) | Input::NotReady(unit) => world.awaited[*unit] = false,
             Input::Scraped => world.scraping = false,
             Input::Sampled => world.sampling = false,
@@ -218,6 +256,7 @@ impl World {
             world.check(&action);
             match action {
                 Action::Await(unit) => world.awaited[unit] = true,
+                Action::LimitStart(unit) => world.limited_starts[unit] = true,
                 Action::Forget(unit) | Action::Stop(unit) => world.awaited[unit] = false,
                 Action::Scrape => world.scraping = true,
                 Action::Sample => world.sampling = true,
@@ -244,7 +283,8 @@ impl World {
                     MODEL => &[DRIVER, AGENT],
                     _ => &[DRIVER, AGENT, MODEL],
                 };
-                assert!(later.iter().all(|u| phases[*u].over()), "{unit} is stopped before {later:?} are gone");
+                let over = |u: &UnitId| phases[*u].over() || self.stuck[*u];
+                assert!(later.iter().all(over), "{unit} is stopped before {later:?} are gone");
             }
             Action::Finish => {
                 assert!(self.running.iter().all(|runs| !runs), "something still runs: {self:?}");

@@ -14,9 +14,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::budget::Pace;
 use super::host::Report;
-use super::local::Slot;
 use super::machine::UnitId;
 use super::resolve::seconds;
+use super::slot::Slot;
 use crate::plan::{StopPolicy, StopSignal};
 use crate::process::{self, kill_group, send_signal, signal_group};
 use crate::procfs::{Identity, Proc, Stat};

@@ -114,6 +114,7 @@ impl Program {
             "write" => {
                 std::fs::write(fields[0], rest[fields[0].len() + 1..].replace('_', " ")).expect("a file to write")
             }
+            "churn" => churn(parse(fields[0]), parse(fields[1])),
             "fork" => self.fork(block),
             "daemon" => self.daemon(block),
             "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
@@ -213,18 +214,39 @@ fn serve(port: u16, status: &str) {
     std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &status)));
 }
 
-/// `collector:PORT:FILE`: healthy, and notes in the file what it is asked with POST.
+/// `churn:RATE:COUNT`: starts and ends COUNT children, RATE of them a second where the machine can do that.
+#[expect(unsafe_code, reason = "the program is to fork")]
+fn churn(rate: u32, count: u32) {
+    let start = Instant::now();
+    for number in 0..count {
+        // SAFETY: the child makes one system call, which ends it.
+        match unsafe { fork() }.expect("a fork") {
+            ForkResult::Child => unsafe { libc::_exit(0) },
+            ForkResult::Parent { child } => drop(nix::sys::wait::waitpid(child, None)),
+        }
+        std::thread::sleep((Duration::from_secs(1) / rate * number).saturating_sub(start.elapsed()));
+    }
+}
+
+/// `collector:PORT:FILE[:hangs]`: healthy, and notes in the file what it is asked with POST; or answers that never.
 fn collect(fields: &[&str]) {
     let listener = TcpListener::bind(("127.0.0.1", parse(fields[0]))).expect("the port is free");
     let file = fields[1].to_owned();
+    let hangs = fields.get(2).is_some();
     std::thread::spawn(move || {
+        let mut held = Vec::new();
         for mut stream in listener.incoming().flatten() {
             let mut request = [0; 4096];
             let count = stream.read(&mut request).unwrap_or_default();
             let text = String::from_utf8_lossy(&request[..count]).into_owned();
             let mut words = text.split_ascii_whitespace();
-            if let (Some("POST"), Some(path)) = (words.next(), words.next()) {
-                append(&file, path);
+            match (words.next(), words.next()) {
+                (Some("POST") | None, _) | (_, Some("/metrics")) if hangs => {
+                    held.push(stream);
+                    continue;
+                }
+                (Some("POST"), Some(path)) => append(&file, path),
+                _ => {}
             }
             let body = "otelcol_receiver_accepted_spans_total{receiver=\"otlp\"} 3\n";
             let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());

@@ -7,6 +7,7 @@ pub mod cases;
 pub mod child;
 pub mod job;
 pub mod outside;
+pub mod plan;
 
 /// The whole of a test target.
 pub fn main(cases: &[cases::Case]) -> std::process::ExitCode {

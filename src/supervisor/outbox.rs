@@ -1,0 +1,92 @@
+//! Events on their way out, in order: one that shows the end of a log waits for it, and those after it wait behind it.
+
+use std::collections::VecDeque;
+
+use super::machine::UnitId;
+use crate::events::{EventKind, Sink};
+
+/// What the engine says.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    sink: Sink,
+    /// With the unit whose last lines are waited for.
+    waiting: VecDeque<(Option<UnitId>, EventKind)>,
+}
+
+impl Outbox {
+    pub(super) fn new(sink: Sink) -> Self {
+        Self { sink, waiting: VecDeque::new() }
+    }
+
+    /// Says something.
+    pub(super) fn say(&mut self, kind: EventKind) {
+        self.waiting.push_back((None, kind));
+        self.flush();
+    }
+
+    /// Says something once the last lines of a unit are known.
+    pub(super) fn say_with_lines(&mut self, unit: UnitId, kind: EventKind) {
+        self.waiting.push_back((Some(unit), kind));
+    }
+
+    /// The last lines of a unit are known.
+    pub(super) fn fill(&mut self, unit: UnitId, lines: Vec<String>) {
+        if let Some((wait, kind)) = self.waiting.iter_mut().find(|(wait, _)| *wait == Some(unit)) {
+            *wait = None;
+            if let EventKind::ProcessExited { last_lines, .. } | EventKind::ProcessNotReady { last_lines, .. } = kind {
+                *last_lines = lines;
+            }
+        }
+        self.flush();
+    }
+
+    /// Whether everything is said.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    fn flush(&mut self) {
+        while let Some((_, kind)) = self.waiting.pop_front_if(|(wait, _)| wait.is_none()) {
+            self.sink.emit(kind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::Outbox;
+    use crate::events::{EventKind, Sink};
+
+    #[test]
+    fn what_waits_for_a_log_keeps_its_place() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&said);
+        let mut outbox = Outbox::new(Sink::new(move |event| {
+            let text = match event.kind {
+                EventKind::ProcessNotReady { process, last_lines, .. } => format!("{process} {last_lines:?}"),
+                EventKind::ProcessGone { process } => process,
+                other => panic!("{other:?}"),
+            };
+            sink.lock().expect("nobody panics here").push(text);
+        }));
+        let gone = |process: &str| EventKind::ProcessGone { process: process.into() };
+        let late = |process: &str| EventKind::ProcessNotReady {
+            process: process.into(),
+            after_seconds: 1.0,
+            answer: String::new(),
+            last_lines: Vec::new(),
+        };
+        outbox.say(gone("a"));
+        outbox.say_with_lines(1, late("b"));
+        outbox.say_with_lines(2, late("c"));
+        outbox.say(gone("d"));
+        assert_eq!(*said.lock().expect("nobody panics here"), ["a"]);
+        outbox.fill(2, vec!["second".into()]);
+        assert!(!outbox.is_empty());
+        outbox.fill(1, vec!["first".into()]);
+        assert_eq!(*said.lock().expect("nobody panics here"), ["a", "b [\"first\"]", "c [\"second\"]", "d"]);
+        assert!(outbox.is_empty());
+    }
+}

@@ -1,0 +1,124 @@
+//! How jobs end, and in which order.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::jobs::{driver, server, with};
+use crate::support::cases::Case;
+use crate::support::job::{Job, job};
+
+pub const CASES: &[Case] = &[
+    ("the_drivers_end_is_passed_on_exactly", the_drivers_end_is_passed_on_exactly),
+    ("a_death_in_mid_run_ends_the_job", a_death_in_mid_run_ends_the_job),
+    ("an_ignored_death_is_a_warning", an_ignored_death_is_a_warning),
+    ("stop_order_is_the_reverse_of_the_start", stop_order_is_the_reverse_of_the_start),
+    ("told_to_stop_in_order", told_to_stop_in_order),
+    ("a_second_signal_kills_at_once", a_second_signal_kills_at_once),
+    ("the_time_limit_is_124", the_time_limit_is_124),
+];
+
+fn the_drivers_end_is_passed_on_exactly() {
+    for (steps, code, class) in [
+        ("exit:0", 0, "ok"),
+        ("exit:1", 1, "driver_failed"),
+        ("exit:42", 42, "driver_failed"),
+        ("exit:255", 255, "driver_failed"),
+        ("raise:KILL", 137, "driver_failed"),
+        ("raise:TERM", 143, "driver_failed"),
+        ("raise:SEGV", 139, "driver_failed"),
+    ] {
+        // A server that exits 143 when it is stopped is no failure.
+        let ended = job(
+            &json!({"servers": {"a": server("trap:TERM:@DIR/a:a:0:143 serve:${port:self} forever")}, "driver": driver(steps)}),
+        );
+        assert_eq!((ended.code, ended.class()), (Some(code), class), "{steps}");
+        let exited = ended.the("process_exited", "a");
+        assert_eq!((&exited["code"], &exited["expected"]), (&json!(143), &json!(true)));
+    }
+}
+
+fn a_death_in_mid_run_ends_the_job() {
+    let running = Job::start(&json!({
+        "servers": {"a": server("pid:@DIR/a serve:${port:self} eprint:last_words forever")},
+        "driver": driver("append:@DIR/ran:x forever"),
+    }));
+    running.wait_for("ran");
+    let pid: i32 = running.wait_for("a").trim().parse().expect("a pid");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
+    let start = Instant::now();
+    let ended = running.end();
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert_eq!((ended.code, ended.class()), (Some(125), "process_died"));
+    let died = ended.the("process_exited", "a");
+    assert_eq!((&died["signal"], &died["was_ready"]), (&json!(9), &json!(true)));
+    assert_eq!(died["last_lines"], json!(["last_words"]));
+    assert_eq!(ended.the("process_exited", "driver")["signal"], json!(15));
+}
+
+fn an_ignored_death_is_a_warning() {
+    let ended = job(&json!({
+        "servers": {
+            "a": with(server("serve:${port:self} wait:@DIR/ran exit:3"), "on_exit", "ignore"),
+            "b": with(server("exit:3"), "on_exit", "ignore"),
+            "c": with(server("forever"), "depends_on", json!(["b"])),
+        },
+        "driver": driver("append:@DIR/ran:x sleep:0.3 exit:5"),
+    }));
+    assert_eq!((ended.code, ended.class()), (Some(5), "driver_failed"));
+    assert_eq!(ended.all("warning").len(), 2);
+    assert_eq!(ended.the("process_skipped", "c")["because"], "b");
+}
+
+fn stop_order_is_the_reverse_of_the_start() {
+    let obeys = |name: &str| format!("trap:TERM:@DIR/stops:{name}:0.2:0 serve:${{port:self}} forever");
+    let ended = job(&json!({
+        "servers": {
+            "model": server(&obeys("model")),
+            "agent": with(server(&obeys("agent")), "depends_on", json!(["model"])),
+        },
+        "driver": driver("exit:0"),
+    }));
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(ended.lines("stops"), ["agent", "agent gone", "model", "model gone"]);
+}
+
+fn told_to_stop_in_order() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)]
+    {
+        let running = Job::start(&json!({"servers": {
+            "model": server("trap:TERM:@DIR/stops:model:0:0 serve:${port:self} forever"),
+            "agent": with(server("daemon { forever } trap:TERM:@DIR/stops:agent:0:0 serve:${port:self} append:@DIR/up:x forever"), "depends_on", json!(["model"])),
+        }}));
+        running.wait_for_event("process_ready", "agent");
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
+        assert_eq!(ended.lines("stops"), ["agent", "agent gone", "model", "model gone"]);
+    }
+}
+
+fn a_second_signal_kills_at_once() {
+    let running = Job::start(&json!({
+        "servers": {"a": with(server("ignore:TERM serve:${port:self} forever"), "grace_seconds", 600)},
+        "driver": with(driver("ignore:TERM append:@DIR/up:x forever"), "grace_seconds", 600),
+    }));
+    running.wait_for("up");
+    running.signal(Signal::SIGTERM);
+    running.wait_for_event("process_stopping", "driver");
+    running.signal(Signal::SIGINT);
+    let ended = running.end();
+    // What came first decides.
+    assert_eq!((ended.code, ended.class()), (Some(143), "told_to_stop"));
+}
+
+fn the_time_limit_is_124() {
+    let ended = job(&json!({
+        "time_limit_seconds": 0.5,
+        "servers": {"a": server("serve:${port:self} forever")},
+        "driver": driver("trap:TERM:@DIR/stops:driver:0:0 forever"),
+    }));
+    assert_eq!((ended.code, ended.class()), (Some(124), "time_limit"));
+    assert_eq!(ended.lines("stops"), ["driver", "driver gone"]);
+}
