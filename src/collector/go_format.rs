@@ -17,10 +17,11 @@ pub enum Printable {
     Text(String),
     /// A slice of bytes.
     Bytes(Vec<u8>),
-    /// A slice.
-    List(Vec<Printable>),
-    /// Something with a text of its own, such as an id or a time; and the name of its type.
-    Shown(String, &'static str),
+    /// A slice, with the name of its type.
+    List(Vec<Printable>, &'static str),
+    /// Something with a text of its own, such as an id or a time; the name of its type; and what it is to verbs that
+    /// want no text.
+    Shown(String, &'static str, Box<Printable>),
 }
 
 /// What stands between `%` and the verb.
@@ -142,8 +143,7 @@ fn type_name(value: &Printable) -> &'static str {
         Printable::Double(_) => "float64",
         Printable::Text(_) => "string",
         Printable::Bytes(_) => "[]uint8",
-        Printable::List(_) => "[]interface {}",
-        Printable::Shown(_, name) => name,
+        Printable::List(_, name) | Printable::Shown(_, name, _) => name,
     }
 }
 
@@ -171,7 +171,11 @@ fn print(out: &mut String, verb: char, flags: Flags, value: &Printable) {
         Printable::Bool(value) if matches!(verb, 't' | 'v') => pad(out, flags, &value.to_string(), false),
         Printable::Int(value) => print_integer(out, verb, flags, *value),
         Printable::Double(value) => print_double(out, verb, flags, *value),
-        Printable::Text(text) | Printable::Shown(text, _) => print_text(out, verb, flags, text, value),
+        Printable::Text(text) => print_text(out, verb, flags, text, value),
+        Printable::Shown(text, ..) if matches!(verb, 's' | 'v' | 'q' | 'x' | 'X') => {
+            print_text(out, verb, flags, text, value);
+        }
+        Printable::Shown(_, _, inner) => print(out, verb, flags, inner),
         Printable::Bytes(bytes) => match verb {
             's' | 'x' | 'X' | 'q' => print_bytes(out, verb, flags, bytes),
             _ => {
@@ -179,7 +183,7 @@ fn print(out: &mut String, verb: char, flags: Flags, value: &Printable) {
                 print_list(out, if verb == 'v' { 'd' } else { verb }, flags, &elements);
             }
         },
-        Printable::List(elements) => print_list(out, verb, flags, elements),
+        Printable::List(elements, _) => print_list(out, verb, flags, elements),
         Printable::Nil | Printable::Bool(_) => bad_verb(out, verb, value),
     }
 }
@@ -393,7 +397,8 @@ mod tests {
     #[test]
     fn what_go_prints() {
         let double = Printable::Double;
-        let list = || Printable::List(vec![text("a"), int(1), Printable::Nil]);
+        let list = || Printable::List(vec![text("a"), int(1), Printable::Nil], "[]interface {}");
+        let shown = || Printable::Shown("1ns".to_owned(), "time.Duration", Box::new(int(1)));
         let bytes = || Printable::Bytes(b"hi".to_vec());
         let cases: Vec<(&str, Vec<Printable>, &str)> = vec![
             ("%s-%05d-%v", vec![text("x"), int(7), Printable::Bool(true)], "x-00007-true"),
@@ -453,7 +458,8 @@ mod tests {
                 "-002.717|+0000042|-ff|010||  005|61 62 63",
             ),
             ("%[5]d|%s", vec![int(1)], "%!d(BADINDEX)|%!s(int64=1)"),
-            ("%v %s", vec![list(), Printable::List(vec![text("a")])], "[a 1 <nil>] [a]"),
+            ("%v|%d|%T", vec![shown(), shown(), shown()], "1ns|1|time.Duration"),
+            ("%v %s", vec![list(), Printable::List(vec![text("a")], "[]string")], "[a 1 <nil>] [a]"),
         ];
         for (pattern, arguments, expected) in cases {
             assert_eq!(format(pattern, &arguments), expected, "{pattern}");

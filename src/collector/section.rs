@@ -194,12 +194,12 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of texts. A single text counts as a list of one.
+    /// A list of texts. A single text counts as a list of its parts between commas.
     pub fn texts(&mut self, key: &'static str) -> Option<Vec<String>> {
         let entry = self.ask_value(key)?;
         let Value::List(items) = &entry.node.value else {
             if let Some(text) = entry.node.as_text() {
-                return Some(vec![text.to_owned()]);
+                return Some(text.split(',').filter(|_| !text.is_empty()).map(str::to_owned).collect());
             }
             self.wrong(entry, "a list of texts", "write `[a, b]`");
             return None;

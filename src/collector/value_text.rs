@@ -7,13 +7,13 @@ use data_encoding::BASE64;
 
 use crate::otlp::{AnyValue, KeyValue};
 
-/// Which characters JSON escapes beside those that it must.
+/// The reference writes JSON with two libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Escapes {
-    /// U+2028 and U+2029.
-    Few,
-    /// Those and `<`, `>`, `&`, as Go does unless it is told not to.
-    Html,
+pub enum Flavour {
+    /// For the text of an attribute.
+    Plain,
+    /// For the text that a statement asks for: `<`, `>` and `&` are escaped, exponents have two digits.
+    Escaped,
 }
 
 /// The text of any value: scalars as they are, bytes as base64, lists and maps as JSON (empty where a number in them
@@ -27,7 +27,7 @@ pub fn as_text(value: &AnyValue) -> String {
         AnyValue::Int(value) => value.to_string(),
         AnyValue::Double(value) => double_text(*value),
         AnyValue::Bytes(bytes) => BASE64.encode(bytes),
-        AnyValue::Array(_) | AnyValue::Map(_) => json(value, Escapes::Few).unwrap_or_default(),
+        AnyValue::Array(_) | AnyValue::Map(_) => json(value, Flavour::Plain).unwrap_or_default(),
     }
 }
 
@@ -47,28 +47,39 @@ pub fn double_text(value: f64) -> String {
     }
 }
 
+/// A finite number as JSON has it.
+#[must_use]
+pub fn json_double(value: f64, flavour: Flavour) -> String {
+    let text = double_text(value);
+    match text.split_once("e-") {
+        Some((digits, exponent)) if flavour == Flavour::Escaped => format!("{digits}e-{exponent:0>2}"),
+        _ => text,
+    }
+}
+
 /// JSON; None where a number is infinite or none.
 #[must_use]
-pub fn json(value: &AnyValue, escapes: Escapes) -> Option<String> {
+pub fn json(value: &AnyValue, flavour: Flavour) -> Option<String> {
     let mut out = String::new();
-    write_json(&mut out, value, escapes)?;
+    write_json(&mut out, value, flavour)?;
     Some(out)
 }
 
-fn write_json(out: &mut String, value: &AnyValue, escapes: Escapes) -> Option<()> {
+fn write_json(out: &mut String, value: &AnyValue, flavour: Flavour) -> Option<()> {
     match value {
         AnyValue::Empty => out.push_str("null"),
-        AnyValue::String(text) => write_quoted(out, &text.to_str(), escapes),
+        AnyValue::String(text) => write_quoted(out, &text.to_str(), flavour),
         AnyValue::Double(value) if !value.is_finite() => return None,
-        AnyValue::Bool(_) | AnyValue::Int(_) | AnyValue::Double(_) => out.push_str(&as_text(value)),
-        AnyValue::Bytes(bytes) => write_quoted(out, &BASE64.encode(bytes), escapes),
+        AnyValue::Double(value) => out.push_str(&json_double(*value, flavour)),
+        AnyValue::Bool(_) | AnyValue::Int(_) => out.push_str(&as_text(value)),
+        AnyValue::Bytes(bytes) => write_quoted(out, &BASE64.encode(bytes), flavour),
         AnyValue::Array(values) => {
             out.push('[');
             for (index, value) in values.iter().enumerate() {
                 if index > 0 {
                     out.push(',');
                 }
-                write_json(out, value, escapes)?;
+                write_json(out, value, flavour)?;
             }
             out.push(']');
         }
@@ -81,9 +92,9 @@ fn write_json(out: &mut String, value: &AnyValue, escapes: Escapes) -> Option<()
                 if index > 0 {
                     out.push(',');
                 }
-                write_quoted(out, &entry.key.to_str(), escapes);
+                write_quoted(out, &entry.key.to_str(), flavour);
                 out.push(':');
-                write_json(out, &entry.value, escapes)?;
+                write_json(out, &entry.value, flavour)?;
             }
             out.push('}');
         }
@@ -92,7 +103,7 @@ fn write_json(out: &mut String, value: &AnyValue, escapes: Escapes) -> Option<()
 }
 
 /// A JSON string.
-pub fn write_quoted(out: &mut String, text: &str, escapes: Escapes) {
+pub fn write_quoted(out: &mut String, text: &str, flavour: Flavour) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -102,7 +113,7 @@ pub fn write_quoted(out: &mut String, text: &str, escapes: Escapes) {
             '\t' => out.push_str("\\t"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            '<' | '>' | '&' if escapes == Escapes::Few => out.push(c),
+            '<' | '>' | '&' if flavour == Flavour::Plain => out.push(c),
             '\0'..='\u{1f}' | '\u{2028}' | '\u{2029}' | '<' | '>' | '&' => {
                 // Writing to a string cannot fail.
                 let _ = write!(out, "\\u{:04x}", c as u32);
@@ -124,10 +135,11 @@ mod tests {
         {
             assert_eq!(as_text(&value.into()), expected);
         }
+        assert_eq!(json(&1.5e-9.into(), Flavour::Escaped).as_deref(), Some("1.5e-09"));
         assert_eq!(as_text(&f64::NEG_INFINITY.into()), "-Infinity");
         let list = AnyValue::Array(vec!["a<\n".into(), 1.into(), AnyValue::Empty]);
         assert_eq!(as_text(&list), r#"["a<\n",1,null]"#);
-        assert_eq!(json(&list, Escapes::Html).as_deref(), Some(r#"["a\u003c\n",1,null]"#));
+        assert_eq!(json(&list, Flavour::Escaped).as_deref(), Some(r#"["a\u003c\n",1,null]"#));
         let map = AnyValue::Map(vec![KeyValue::new("k", 1), KeyValue::new("j", "x"), KeyValue::new("k", 2)]);
         assert_eq!(as_text(&map), r#"{"j":"x","k":2}"#);
         assert_eq!(as_text(&AnyValue::Bytes(vec![1, 255].into())), "Af8=");

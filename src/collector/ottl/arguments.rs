@@ -100,6 +100,11 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    /// The path that a value is read from, if it is one.
+    pub fn place_of_value(&self, place: usize) -> Option<&'a Place> {
+        if let Argument::Expression(Expression::Place(path)) = self.get(place) { Some(path) } else { None }
+    }
+
     /// Text.
     pub fn text(&self, place: usize, scene: &Scene) -> Result<Text, String> {
         text(self.value(place, scene)?)
@@ -160,6 +165,7 @@ impl<'a> Arguments<'a> {
             Value::Texts(texts) => Ok(texts.into_iter().map(Some).collect()),
             Value::List(values) => values.iter().map(Value::to_text).collect(),
             Value::Doubles(values) => values.into_iter().map(|value| Value::Double(value).to_text()).collect(),
+            Value::Counts(values) => Ok(values.into_iter().map(|value| Some(value.to_string().into())).collect()),
             other => Err(expected("a list", &other)),
         }
     }

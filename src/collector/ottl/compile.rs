@@ -22,6 +22,19 @@ pub(super) struct Compiler {
     pub extra: &'static [Function],
 }
 
+/// Conditions of which some may be certain: one that decides (`deciding`) decides for all, even where another one fails.
+fn folded(mut list: Vec<Condition>, deciding: bool, joined: fn(Vec<Condition>) -> Condition) -> Condition {
+    if list.iter().any(|condition| matches!(condition, Condition::Literal(value) if *value == deciding)) {
+        return Condition::Literal(deciding);
+    }
+    list.retain(|condition| !matches!(condition, Condition::Literal(_)));
+    match list.len() {
+        0 => Condition::Literal(!deciding),
+        1 => list.remove(0),
+        _ => joined(list),
+    }
+}
+
 /// An editor with its arguments, and when it acts.
 #[derive(Debug)]
 pub(super) struct Statement {
@@ -43,9 +56,12 @@ impl Compiler {
         Ok(match written {
             syntax::Condition::Literal(value) => Condition::Literal(*value),
             syntax::Condition::Call(call) => Condition::Call(self.call(call)?),
-            syntax::Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
-            syntax::Condition::And(list) => Condition::And(all(list)?),
-            syntax::Condition::Or(list) => Condition::Or(all(list)?),
+            syntax::Condition::Not(inner) => match self.condition(inner)? {
+                Condition::Literal(value) => Condition::Literal(!value),
+                inner => Condition::Not(Box::new(inner)),
+            },
+            syntax::Condition::And(list) => folded(all(list)?, false, Condition::And),
+            syntax::Condition::Or(list) => folded(all(list)?, true, Condition::Or),
             syntax::Condition::Compare(comparison, left, right) => {
                 let (left, right) = (self.value(left)?, self.value(right)?);
                 match (left.literal(), right.literal()) {
@@ -138,6 +154,10 @@ impl Compiler {
 
     fn arguments(&self, function: &'static Function, written: &syntax::Call) -> Result<Vec<Argument>, Fault> {
         let name = &written.name;
+        if function.parameters.is_empty() {
+            // The reference does not look at them.
+            return Ok(Vec::new());
+        }
         let mut arguments: Vec<Argument> = function.parameters.iter().map(|_| Argument::Absent).collect();
         let usage = || format!("it is written `{}`", function.usage());
         let mut named = false;

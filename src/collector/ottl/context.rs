@@ -84,7 +84,8 @@ impl Level {
 
     /// The part that a path's first name means, if it can be seen from here.
     pub(super) fn seen_as(self, name: &str) -> Option<Self> {
-        let name = if name == "instrumentation_scope" { "scope" } else { name };
+        // The former name of scopes is known everywhere but in their own context.
+        let name = if name == "instrumentation_scope" && self != Self::Scope { "scope" } else { name };
         self.sees().iter().copied().find(|level| level.name() == name)
     }
 
@@ -141,6 +142,8 @@ impl<'a> Hints<'a> {
                 self.contexts.push(first.map_or("", |(name, _)| name));
             }
             Named::Function(call) => self.functions.push(&call.name),
+            // A word with small letters is a function's name.
+            Named::Word(word) if word.contains(|c: char| c.is_ascii_lowercase()) => {}
             Named::Word(word) => self.words.push(word),
         }
     }

@@ -15,6 +15,21 @@ pub(super) struct Place {
     pub keys: Vec<Key>,
 }
 
+impl Place {
+    /// Whether the other place is inside of this one.
+    pub fn contains(&self, inner: &Self) -> bool {
+        let same = |(outer, inner): (&Key, &Key)| match (outer, inner) {
+            (Key::Name(outer), Key::Name(inner)) => outer == inner,
+            (Key::Place(outer), Key::Place(inner)) => outer == inner,
+            _ => false,
+        };
+        self.level == inner.level
+            && self.field == inner.field
+            && self.keys.len() < inner.keys.len()
+            && self.keys.iter().zip(&inner.keys).all(same)
+    }
+}
+
 /// A field of a part. Numbers are those of the wire form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {

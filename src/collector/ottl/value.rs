@@ -6,7 +6,7 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER;
 
 use super::syntax::Comparison;
-use crate::collector::value_text::{Escapes, double_text, json, write_quoted};
+use crate::collector::value_text::{Flavour, json, json_double, write_quoted};
 use crate::otlp::{AnyValue, KeyValue, Text};
 
 /// A value while a statement runs. Lists come in several kinds, which the reference does not compare with each other.
@@ -155,10 +155,10 @@ impl Value {
         };
         let quoted = |text: &str| {
             let mut out = String::new();
-            write_quoted(&mut out, text, Escapes::Html);
+            write_quoted(&mut out, text, Flavour::Escaped);
             out
         };
-        let number = |value: f64| Some(double_text(value)).filter(|_| value.is_finite());
+        let number = |value: f64| value.is_finite().then(|| json_double(value, Flavour::Escaped));
         let bytes = |bytes: &[u8]| list(&mut bytes.iter().map(|byte| Some(byte.to_string())));
         match self {
             Self::Nil => Some("null".to_owned()),
@@ -167,9 +167,13 @@ impl Value {
             Self::Double(value) => number(*value),
             Self::Text(text) => Some(quoted(&text.to_str())),
             Self::Bytes(bytes) => Some(quoted(&data_encoding::BASE64.encode(bytes))),
-            Self::Map(entries) => json(&AnyValue::Map(entries.clone()), Escapes::Html),
-            Self::Slice(values) => json(&AnyValue::Array(values.clone()), Escapes::Html),
-            Self::List(values) => list(&mut values.iter().map(Self::json)),
+            Self::Map(entries) => json(&AnyValue::Map(entries.clone()), Flavour::Escaped),
+            Self::Slice(values) => json(&AnyValue::Array(values.clone()), Flavour::Escaped),
+            Self::List(values) => list(&mut values.iter().map(|value| match value {
+                // The reference has nothing to show of these in a list.
+                Self::Map(_) | Self::Slice(_) => Some("{}".to_owned()),
+                value => value.json(),
+            })),
             Self::Texts(texts) => list(&mut texts.iter().map(|text| Some(quoted(&text.to_str())))),
             Self::Doubles(numbers) => list(&mut numbers.iter().map(|value| number(*value))),
             Self::Counts(numbers) => list(&mut numbers.iter().map(|value| Some(value.to_string()))),
@@ -177,18 +181,6 @@ impl Value {
             Self::TraceId(id) => bytes(id),
             Self::SpanId(id) => bytes(id),
             Self::Messages(..) | Self::Message(..) => Some("{}".to_owned()),
-        }
-    }
-
-    /// The list that it is, for comparisons.
-    fn as_list(&self) -> Option<Vec<AnyValue>> {
-        match self {
-            Self::Slice(values) => Some(values.clone()),
-            Self::List(_) => match self.clone().into_any() {
-                Ok(AnyValue::Array(values)) => Some(values),
-                _ => None,
-            },
-            _ => None,
         }
     }
 }
@@ -236,10 +228,11 @@ pub(super) fn compare(comparison: Comparison, left: &Value, right: &Value) -> bo
         (Value::Double(left), Value::Int(right)) => ordered(left.partial_cmp(&(*right as f64))),
         (Value::Double(left), Value::Double(right)) => ordered(left.partial_cmp(right)),
         (Value::Map(left), Value::Map(right)) => equal(same_map(left, right)),
-        (Value::Slice(_) | Value::List(_), Value::Slice(_) | Value::List(_)) => {
-            let lists = left.as_list().zip(right.as_list());
-            equal(lists.is_some_and(|(left, right)| same_list(&left, &right)))
+        (Value::List(left), Value::List(right)) => equal(left == right),
+        (Value::Slice(slice), Value::List(list)) | (Value::List(list), Value::Slice(slice)) => {
+            equal(is_written(slice, list))
         }
+        (Value::Slice(left), Value::Slice(right)) => equal(same_list(left, right)),
         (
             Value::Texts(_)
             | Value::Doubles(_)
@@ -252,6 +245,16 @@ pub(super) fn compare(comparison: Comparison, left: &Value, right: &Value) -> bo
         ) => equal(left == right),
         _ => comparison == Comparison::NotEqual,
     }
+}
+
+/// Whether a list of the telemetry is what a statement has written. Maps in it never are, to the reference.
+fn is_written(slice: &[AnyValue], list: &[Value]) -> bool {
+    let same = |(element, written): (&AnyValue, &Value)| match (element, written) {
+        (AnyValue::Array(values), Value::List(list)) => is_written(values, list),
+        (AnyValue::Map(_) | AnyValue::Array(_), _) => false,
+        (element, written) => Value::from(element.clone()) == *written,
+    };
+    slice.len() == list.len() && slice.iter().zip(list).all(same)
 }
 
 /// The order of the keys makes no difference.

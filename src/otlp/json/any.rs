@@ -11,10 +11,10 @@ use super::read::JsonReader;
 /// Levels of the wire form that a list or map in another one takes.
 const LEVELS: usize = 2;
 
-/// Reads a JSON text as a whole: numbers become doubles, null an empty value; of equal keys the last one counts. Nested
+/// Reads a JSON text as a whole, leniently, as the reference reads texts in the telemetry: numbers become doubles, null an empty value; of equal keys the last one counts. Nested
 /// as deeply as the wire form may be, less what is around an attribute.
 pub fn parse_json(text: &[u8]) -> Result<AnyValue, DecodeError> {
-    let mut reader = JsonReader::new(text);
+    let mut reader = JsonReader::lenient(text);
     let value = read(&mut reader, 8)?;
     match reader.peek() {
         None => Ok(value),
@@ -68,6 +68,11 @@ mod tests {
         assert_eq!(entries, [KeyValue::new("a", inner), KeyValue::new("b", "x\u{fffd}")]);
         assert_eq!(parse_json(b"[1,null]").expect("reads"), AnyValue::Array(vec![1.0.into(), AnyValue::Empty]));
         for wrong in ["", "{", "[1,]", "{} x", "1e999", "{\"a\" 1}", "nope", "'a'"] {
+            assert!(parse_json(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+        let lenient = parse_json(b"[01, 1., -.5, \"a\n\x01\"]").expect("reads");
+        assert_eq!(lenient, AnyValue::Array(vec![1.0.into(), 1.0.into(), (-0.5).into(), "a\n\u{1}".into()]));
+        for wrong in ["[+1]", "[1-2]", "[.5]", "[\"\0\"]", "[1e]"] {
             assert!(parse_json(wrong.as_bytes()).is_err(), "{wrong}");
         }
         assert!(parse_json("[".repeat(10_000).as_bytes()).is_err());

@@ -11,11 +11,18 @@ use crate::otlp::wire::MAX_DEPTH;
 pub(super) struct JsonReader<'a> {
     text: &'a [u8],
     position: usize,
+    /// Takes what the reference's other reader of JSON takes beside JSON.
+    lenient: bool,
 }
 
 impl<'a> JsonReader<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Self { text, position: 0 }
+        Self { text, position: 0, lenient: false }
+    }
+
+    /// The same for texts that other people wrote: control characters in texts, and any number that can be read.
+    pub(super) fn lenient(text: &'a [u8]) -> Self {
+        Self { lenient: true, ..Self::new(text) }
     }
 
     /// An error at the current position.
@@ -129,6 +136,7 @@ impl<'a> JsonReader<'a> {
                         return Err(self.error("an escape without a character"));
                     }
                 }
+                1.. if self.lenient => decoded.extend_from_slice(&rest[..=plain]),
                 _ => return Err(self.error("a control character in a text")),
             }
         }
@@ -183,7 +191,8 @@ impl<'a> JsonReader<'a> {
     pub(super) fn number(&mut self) -> Result<&'a str, DecodeError> {
         self.peek();
         let rest = &self.text[self.position..];
-        let length = number_length(rest).ok_or_else(|| self.error("not a number"))?;
+        let length = if self.lenient { lenient_number_length(rest) } else { number_length(rest) };
+        let length = length.ok_or_else(|| self.error("not a number"))?;
         self.position += length;
         std::str::from_utf8(&rest[..length]).map_err(|_| self.error("not a number"))
     }
@@ -200,6 +209,12 @@ impl<'a> JsonReader<'a> {
             _ => self.number().map(drop),
         }
     }
+}
+
+/// How long what looks like a number at the start is; None if there is none.
+fn lenient_number_length(text: &[u8]) -> Option<usize> {
+    let sign = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    text.first().filter(|byte| byte.is_ascii_digit() || **byte == b'-').map(|_| text.iter().take_while(sign).count())
 }
 
 /// How long the number at the start is; None if there is none.

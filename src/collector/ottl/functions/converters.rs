@@ -10,8 +10,8 @@ use super::super::value::{Value, time_text};
 use super::{Function, converter, required, texts};
 use crate::collector::duration::go_text;
 use crate::collector::go_format::{Printable, format};
-use crate::collector::value_text::{Escapes, json};
-use crate::otlp::{AnyValue, Edit, KeyValue, parse_json};
+use crate::collector::value_text::{Flavour, json};
+use crate::otlp::{AnyValue, Edit, KeyValue, Text, parse_json};
 
 pub(super) const CONVERTERS: &[Function] = &[
     texts::CONCAT,
@@ -126,39 +126,48 @@ fn printable(value: Value) -> Printable {
         Value::Double(value) => Printable::Double(value),
         Value::Text(text) => Printable::Text(text.to_str().into_owned()),
         Value::Bytes(bytes) => Printable::Bytes(bytes.to_vec()),
-        Value::List(values) => Printable::List(values.into_iter().map(printable).collect()),
+        Value::List(values) => Printable::List(values.into_iter().map(printable).collect(), "[]interface {}"),
         Value::Texts(texts) => {
-            Printable::List(texts.into_iter().map(|text| Printable::Text(text.to_str().into_owned())).collect())
+            let text = |text: Text| Printable::Text(text.to_str().into_owned());
+            Printable::List(texts.into_iter().map(text).collect(), "[]string")
         }
-        Value::Doubles(numbers) => Printable::List(numbers.into_iter().map(Printable::Double).collect()),
+        Value::Doubles(numbers) => Printable::List(numbers.into_iter().map(Printable::Double).collect(), "[]float64"),
         Value::Counts(numbers) => {
-            Printable::List(numbers.into_iter().map(|number| Printable::Int(number.cast_signed())).collect())
+            let number = |number: u64| Printable::Int(number.cast_signed());
+            Printable::List(numbers.into_iter().map(number).collect(), "[]uint64")
         }
         // The reference shows addresses of memory here; JSON is of more use.
-        Value::Map(entries) => Printable::Shown(json_of(&AnyValue::Map(entries)), "pcommon.Map"),
+        Value::Map(entries) => shown(json_of(&AnyValue::Map(entries)), "pcommon.Map"),
         Value::Slice(values) if values.iter().all(|value| !matches!(value, AnyValue::Map(_))) => {
-            Printable::List(values.into_iter().map(of_any).collect())
+            Printable::List(values.into_iter().map(of_any).collect(), "pcommon.Slice")
         }
-        Value::Slice(values) => Printable::Shown(json_of(&AnyValue::Array(values)), "pcommon.Slice"),
-        Value::Time(time) => Printable::Shown(go_time(time), "time.Time"),
+        Value::Slice(values) => shown(json_of(&AnyValue::Array(values)), "pcommon.Slice"),
+        Value::Time(time) => shown(go_time(time), "time.Time"),
         Value::Duration(duration) => {
             let sign = if duration < 0 { "-" } else { "" };
             let size = std::time::Duration::from_nanos(duration.unsigned_abs());
-            Printable::Shown(format!("{sign}{}", go_text(size)), "time.Duration")
+            let inner = Box::new(Printable::Int(duration));
+            Printable::Shown(format!("{sign}{}", go_text(size)), "time.Duration", inner)
         }
-        Value::TraceId(id) => Printable::Shown(id_text(&id), "pcommon.TraceID"),
-        Value::SpanId(id) => Printable::Shown(id_text(&id), "pcommon.SpanID"),
-        Value::Messages(..) | Value::Message(..) => Printable::Shown("{}".to_owned(), "struct"),
+        Value::TraceId(id) => shown_id(&id, "pcommon.TraceID"),
+        Value::SpanId(id) => shown_id(&id, "pcommon.SpanID"),
+        Value::Messages(..) | Value::Message(..) => shown("{}".to_owned(), "struct"),
     }
 }
 
 fn json_of(value: &AnyValue) -> String {
-    json(value, Escapes::Few).unwrap_or_default()
+    json(value, Flavour::Plain).unwrap_or_default()
+}
+
+fn shown(text: String, name: &'static str) -> Printable {
+    let inner = Box::new(Printable::Text(text.clone()));
+    Printable::Shown(text, name, inner)
 }
 
 /// No id shows nothing.
-fn id_text(id: &[u8]) -> String {
-    if id.iter().all(|byte| *byte == 0) { String::new() } else { HEXLOWER.encode(id) }
+fn shown_id(id: &[u8], name: &'static str) -> Printable {
+    let text = if id.iter().all(|byte| *byte == 0) { String::new() } else { HEXLOWER.encode(id) };
+    Printable::Shown(text, name, Box::new(Printable::Bytes(id.to_vec())))
 }
 
 /// `2023-11-14 22:13:20.25 +0000 UTC`.

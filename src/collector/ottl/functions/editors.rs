@@ -13,8 +13,16 @@ use crate::otlp::Text;
 
 pub(super) const EDITORS: &[Function] = &[
     editor("set", &[required("target", Kind::Target), required("value", Kind::Any)], |arguments, scene| {
+        let target = arguments.place(0)?;
+        let is_map = |place, scene: &Scene| matches!(scene.read(place), Ok(Value::Map(_)));
+        if arguments.place_of_value(1).is_some_and(|source| source.contains(target) && is_map(source, scene))
+            && !is_map(target, scene)
+        {
+            // The place is made before the map around it is copied: so it is in the copy, empty.
+            scene.write(target, Value::Map(Vec::new()))?;
+        }
         let value = arguments.value(1, scene)?;
-        scene.write(arguments.place(0)?, value)
+        scene.write(target, value)
     }),
     maps::DELETE_KEY,
     maps::DELETE_MATCHING_KEYS,

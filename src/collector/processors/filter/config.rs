@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::matching::{self, Matching, Properties};
-use super::super::transform::{context, error_mode, list, texts};
+use super::super::transform::{context, error_mode, inner_list, list, texts};
 use super::processor::{Pass, Settings, Step, Test};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::node::{Node, Value};
@@ -22,7 +22,7 @@ const ORDER: [Level; 7] =
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every `configure`")]
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
-    section.unsupported(&["profiles", "profile_conditions"]);
+    profiles(section);
     let mode = error_mode(section).unwrap_or_default();
     let spans = section.section("spans", matching::read).unwrap_or_default();
     let traces = Block::read(
@@ -79,6 +79,17 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
     Some(Box::new(Settings { passes, refusals }))
 }
 
+/// Conditions on profiles may be given as long as they are empty.
+fn profiles(section: &mut Section<'_>) {
+    let message = "profiles are not supported by this collector";
+    if list(section, "profile_conditions").is_some_and(|items| !items.is_empty()) {
+        section.problem("profile_conditions", Problem::new(message));
+    }
+    if section.node("profiles").and_then(Node::entries).is_some_and(|entries| !entries.is_empty()) {
+        section.problem("profiles", Problem::new(message));
+    }
+}
+
 /// `traces`, `metrics` or `logs`.
 #[derive(Default)]
 struct Block {
@@ -94,12 +105,12 @@ impl Block {
         let block = section.section(key, |block| {
             let mut read = Self::default();
             for (name, level) in levels {
-                let Some(items) = list(block, name) else { continue };
+                let Some(items) = inner_list(block, name) else { continue };
                 read.has_conditions = true;
-                let Some(texts) = texts(block, name, items) else { continue };
+                let Some(texts) = texts(block, name, &items) else { continue };
                 match Conditions::compile(*level, &texts, mode) {
                     Ok(conditions) => read.conditions.push(Step { level: *level, test: Test::Conditions(conditions) }),
-                    Err(wrong) => say_wrong(block, name, items, wrong),
+                    Err(wrong) => say_wrong(block, name, &items, wrong),
                 }
             }
             match key {
@@ -125,6 +136,10 @@ fn say_wrong(section: &Section<'_>, key: &str, items: &[Node], wrong: Vec<Wrong>
 /// A list of conditions that name their contexts, or of groups.
 fn inferred(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: ErrorMode) -> Vec<Pass> {
     let Some(items) = list(section, key) else { return Vec::new() };
+    if items.iter().any(|item| item.value == Value::Null) {
+        section.problem(key, Problem::new("a condition is empty"));
+        return Vec::new();
+    }
     let flat = items.iter().filter(|item| item.as_text().is_some()).count();
     if flat > 0 && flat < items.len() {
         section.problem(key, Problem::new("conditions and groups with a context cannot stand in one list"));
@@ -136,13 +151,13 @@ fn inferred(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: 
     let group = |group: &mut Section<'_>| {
         let mode = error_mode(group).unwrap_or(mode);
         let context = context(group, signal);
-        let items = list(group, "conditions").unwrap_or_default();
+        let items = inner_list(group, "conditions").unwrap_or_default();
         match context.ok()? {
-            None => infer(group, "conditions", items, signal, mode),
-            Some(level) => match Conditions::compile(level, &texts(group, "conditions", items)?, mode) {
+            None => infer(group, "conditions", &items, signal, mode),
+            Some(level) => match Conditions::compile(level, &texts(group, "conditions", &items)?, mode) {
                 Ok(conditions) => Some(vec![Step { level, test: Test::Conditions(conditions) }]),
                 Err(wrong) => {
-                    say_wrong(group, "conditions", items, wrong);
+                    say_wrong(group, "conditions", &items, wrong);
                     None
                 }
             },

@@ -1,5 +1,6 @@
 //! What the processor is told: for each signal, groups of statements, or a flat list of them.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use super::processor::{Member, Settings};
@@ -16,7 +17,12 @@ pub const FACTORY: Factory<dyn Processor> =
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every `configure`")]
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
-    section.unsupported(&["profile_statements", "flatten_data"]);
+    if section.boolean("flatten_data") == Some(true) {
+        section.problem("flatten_data", Problem::new("`flatten_data` is not supported by this collector"));
+    }
+    if list(section, "profile_statements").is_some_and(|items| !items.is_empty()) {
+        section.problem("profile_statements", Problem::new("profiles are not supported by this collector"));
+    }
     let mode = error_mode(section).unwrap_or_default();
     let groups = [
         groups(section, "trace_statements", Signal::Traces, mode),
@@ -28,7 +34,11 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
 
 /// `error_mode`, if it is there and right.
 pub(in crate::collector::processors) fn error_mode(section: &mut Section<'_>) -> Option<ErrorMode> {
-    let text = section.text("error_mode").filter(|text| !text.is_empty())?;
+    if section.node("error_mode").is_some_and(|node| node.value == Value::Null) {
+        let problem = Problem::new("`error_mode` is empty");
+        section.problem("error_mode", problem.suggest("", ErrorMode::NAMES));
+    }
+    let text = section.text("error_mode")?;
     let mode = ErrorMode::named(&text);
     if mode.is_none() {
         let problem = Problem::new(format!("`{text}` is not a value of `error_mode`"));
@@ -61,13 +71,24 @@ fn groups(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: Er
 /// The list at a key, if it is one.
 pub(in crate::collector::processors) fn list<'a>(section: &mut Section<'a>, key: &'static str) -> Option<&'a [Node]> {
     let node = section.node(key)?;
-    match &node.value {
-        Value::List(items) => Some(items),
-        Value::Null => None,
-        _ => {
-            section.problem(key, Problem::new(format!("expected a list, found {}", node.kind())));
-            None
-        }
+    if let Value::List(items) = &node.value {
+        return Some(items);
+    }
+    section.problem(key, Problem::new(format!("expected a list, found {}", node.kind())));
+    None
+}
+
+/// The list at a key inside a group or a block: null counts as absent, one text as a list of its parts between commas.
+pub(in crate::collector::processors) fn inner_list<'a>(
+    section: &mut Section<'a>,
+    key: &'static str,
+) -> Option<Cow<'a, [Node]>> {
+    let node = section.node(key)?;
+    match node.as_text() {
+        _ if node.value == Value::Null => None,
+        Some("") => Some(Cow::default()),
+        Some(text) => Some(text.split(',').map(|part| Node::new(node.line, Value::Text(part.to_owned()))).collect()),
+        None => list(section, key).map(Cow::Borrowed),
     }
 }
 
@@ -76,7 +97,10 @@ pub(in crate::collector::processors) fn context(
     section: &mut Section<'_>,
     signal: Signal,
 ) -> Result<Option<Level>, ()> {
-    let Some(name) = section.text("context").filter(|name| !name.is_empty()) else { return Ok(None) };
+    if !section.has("context") {
+        return Ok(None);
+    }
+    let name = section.text("context").unwrap_or_default();
     let levels = Level::of(signal);
     let found = levels.iter().copied().find(|level| level.name() == name.to_ascii_lowercase());
     if found.is_none() {
@@ -92,14 +116,15 @@ fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode, caches: 
     let mode = error_mode(group).unwrap_or(mode);
     let shares = group.boolean("shared_cache").unwrap_or(false);
     let context = context(group, signal);
-    let statements = list(group, "statements").unwrap_or_default();
-    let conditions = list(group, "conditions").unwrap_or_default();
+    let statements = inner_list(group, "statements").unwrap_or_default();
+    let conditions = inner_list(group, "conditions").unwrap_or_default();
     let style = context.ok()?.map_or(Style::Inferred, Style::Given);
     if statements.is_empty() && style == Style::Inferred {
         group.problem("statements", Problem::new("a group without a `context` needs `statements`"));
         return None;
     }
-    let group = Draft { style, mode, statements, conditions }.compile(group, ("statements", "conditions"), signal)?;
+    let draft = Draft { style, mode, statements: &statements, conditions: &conditions };
+    let group = draft.compile(group, ("statements", "conditions"), signal)?;
     let shared_cache = shares.then(|| {
         if let Some((_, cache)) = caches.iter().find(|(level, _)| *level == group.context) {
             return cache.clone();
