@@ -32,7 +32,8 @@ pub struct Expanded {
 /// Reads, expands and checks a configuration; everything that is wrong is said at once.
 pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
     let Expanded { root, credentials, findings, .. } = read(sources, environment)?;
-    let unexpanded: Vec<Location> = findings.problems.borrow().iter().filter(is_error).map(place).collect();
+    let unexpanded: Vec<Location> =
+        findings.problems.borrow().iter().filter(|problem| is_error(problem)).map(place).collect();
     let config = Config::from_node(&root, findings);
     if unexpanded.is_empty() {
         return config.map(|config| Config { credentials, ..config });
@@ -49,7 +50,7 @@ pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, 
     Err(config.err().unwrap_or_default().into_iter().filter(told).collect())
 }
 
-fn is_error(problem: &&Problem) -> bool {
+fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error
 }
 

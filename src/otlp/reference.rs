@@ -109,7 +109,6 @@ fn write_single(writer: &mut Writer, field: &Field, values: &[Value<'_>]) {
         (Kind::Message(message), None) if field.presence == Presence::Always => {
             writer.message_field(field.number, |inner| write_message(inner, &[], message));
         }
-        (Kind::Message(_), None) => {}
         (Kind::Id(_), last) => {
             let id = last.filter(|id| !is_default(field.kind, **id)).map_or(&[][..], |id| id.bytes());
             writer.bytes_field(field.number, id);

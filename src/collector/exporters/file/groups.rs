@@ -172,7 +172,7 @@ impl Running for Stop {
     fn flush(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let writers = self.groups.writers();
-            join_all(writers.iter().map(|writer| writer.flush())).await;
+            join_all(writers.iter().map(Writer::flush)).await;
         })
     }
 
