@@ -164,7 +164,7 @@ fn p10_p12_slips_are_named_with_path_line_and_what_was_meant() {
     );
     let said = bad(&format!("name: x\nservers:\n  b:\n    {SERVER}  a:\n    {SERVER}    depends_on: [nope]\n"));
     assert!(said.contains("servers.a.depends_on[1]: server `a` depends on unknown `nope`"), "{said}");
-    assert!(said.contains("job.yaml:9\n  hint: known: b, a"), "{said}");
+    assert!(said.contains("job.yaml:9\n  hint: known: a, b"), "{said}");
 }
 
 #[test]
