@@ -1,68 +1,44 @@
-//! The counts: series by resource, and what they are written as.
+//! The counts: spans find their series.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use indexmap::IndexMap;
 
-use super::config::Settings;
-use crate::otlp::wire::Writer;
-use crate::otlp::{
-    AnyValue, Items, KeyValue, Metric, Payload, Records, Resource, ResourceItems, ScopeItems, Signal, SpanView, Text,
-    ValueView, encode_scope,
-};
-
-/// Whether a point counts from the series' first span or from the flush before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Temporality {
-    /// From the first span.
-    Cumulative,
-    /// From the flush before.
-    Delta,
-}
-
-/// An attribute that tells series apart.
-#[derive(Clone, Debug)]
-pub(super) struct Dimension {
-    /// Its name: of a span's attribute, else of a resource's.
-    pub name: String,
-    /// Its value where neither has it; without one the attribute is left out.
-    pub default: Option<String>,
-}
+use super::config::{BUILT_IN, Settings, Temporality};
+use super::dimensions::{Found, List, Plan, Values};
+use super::flush::Starts;
+use super::resources::{OfResource, Resources};
+use super::series::{Durations, Exemplar, OVERFLOW, Series, Table};
+use super::trace_state::Counts;
+use crate::otlp::wire::{Writer, fields};
+use crate::otlp::{AnyValue, Items, KeyValue, Payload, Records, Resource, SpanView, ValueView};
 
 /// All counts of one connector.
 pub(super) struct Aggregator {
-    settings: Settings,
+    pub(super) settings: Settings,
+    plan: Plan,
     instance: String,
-    resources: IndexMap<Vec<u8>, OfResource>,
+    pub(super) resources: Resources,
+    pub(super) starts: Starts,
     key: Vec<u8>,
     /// Whether there were spans since the last flush.
-    changed: bool,
+    pub(super) changed: bool,
 }
 
-/// The series of one resource.
-struct OfResource {
-    resource: Arc<Resource>,
-    series: IndexMap<Box<[u8]>, Series>,
-    overflow: Option<Series>,
-    /// Series that had a span since they were reset.
-    active: usize,
-    last_seen: u64,
-}
-
-struct Series {
-    /// Attributes as fields of a number point (7) and of a histogram point (9).
-    attributes: [Bytes; 2],
-    start: u64,
-    calls: u64,
-    sum: f64,
-    buckets: Box<[u64]>,
+/// What spans of one scope have in common.
+struct Surrounding<'s> {
+    service: &'s [u8],
+    /// Name and version, where they are shown.
+    scope: Option<(&'s [u8], &'s [u8])>,
+    now: u64,
 }
 
 impl Aggregator {
     /// No counts yet. `instance` tells this connector from others that count for the same resources.
-    pub fn new(settings: Settings, instance: String) -> Self {
-        Self { settings, instance, resources: IndexMap::new(), key: Vec::new(), changed: false }
+    pub fn new(mut settings: Settings, instance: String) -> Self {
+        let plan = Plan::new(std::mem::take(&mut settings.dimensions));
+        let (resources, starts) = (Resources::new(settings.resources), Starts::new(settings.timestamps));
+        Self { settings, plan, instance, resources, starts, key: Vec::new(), changed: false }
     }
 
     /// Whether spans came since the last flush.
@@ -73,183 +49,241 @@ impl Aggregator {
     /// Counts the spans of a payload at the time `now` (nanoseconds since the epoch). Spans of a resource without a
     /// `service.name` do not count.
     pub fn take(&mut self, payload: &Payload, now: u64) {
-        for of in &payload.resources {
-            let Some(service) = of.resource.get("service.name") else { continue };
+        let mut counts = Counts::default();
+        for entry in &payload.resources {
+            let Some(service) = entry.resource.get("service.name") else { continue };
             let service = if let AnyValue::String(service) = service { service.as_bytes() } else { &[] };
-            let place = self.resource_place(&of.resource, now);
-            let fallbacks = self.fallbacks(&of.resource);
-            for scope in &of.scopes {
+            let key = resource_key(&entry.resource, &self.settings.resource_key);
+            let separate = !(self.plan.is_empty(List::Calls) && self.plan.is_empty(List::Durations));
+            let Some(of) = self.resources.get(&key, || new_resource(&entry.resource, separate, now)) else { continue };
+            of.last_seen = now;
+            let around = self.plan.surroundings(&entry.resource);
+            let mut own = Vec::new();
+            for scope in &entry.scopes {
                 let Items::Records(spans) = &scope.items else { continue };
-                self.take_spans(place, service, &fallbacks, spans, now);
+                let scope = shown_scope(&scope.scope, &self.settings.scopes);
+                self.changed |= !spans.is_empty();
+                let surrounding = Surrounding { service, scope, now };
+                let counting = Counting {
+                    settings: &self.settings,
+                    plan: &self.plan,
+                    instance: &self.instance,
+                    surrounding: &surrounding,
+                };
+                count_spans(&counting, spans, of, &around, &mut own, &mut counts, &mut self.key);
             }
-        }
-    }
-
-    fn resource_place(&mut self, resource: &Arc<Resource>, now: u64) -> usize {
-        let key = resource_key(resource, &self.settings.resource_key);
-        let entry = self.resources.entry(key);
-        let place = entry.index();
-        let of = entry.or_insert_with(|| OfResource {
-            resource: Arc::clone(resource),
-            series: IndexMap::new(),
-            overflow: None,
-            active: 0,
-            last_seen: now,
-        });
-        of.last_seen = now;
-        place
-    }
-
-    /// The value of each dimension for spans that do not have it themselves.
-    fn fallbacks(&self, resource: &Resource) -> Vec<Option<AnyValue>> {
-        let of_resource = |dimension: &Dimension| {
-            let default = || dimension.default.as_deref().map(AnyValue::from);
-            resource.get(&dimension.name).cloned().or_else(default)
-        };
-        self.settings.dimensions.iter().map(of_resource).collect()
-    }
-
-    fn take_spans(&mut self, place: usize, service: &[u8], fallbacks: &[Option<AnyValue>], spans: &Records, now: u64) {
-        let Self { settings, instance, resources, key, changed } = self;
-        let of = &mut resources[place];
-        // One of the two forms of each dimension's value: of the span, or of the resource.
-        let mut own: Vec<Option<ValueView<'_>>> = vec![None; settings.dimensions.len()];
-        let divider = settings.histogram.as_ref().map_or(1e6, super::config::HistogramSettings::divider);
-        let bounds = settings.histogram.as_ref().map_or(&[][..], |histogram| &histogram.bounds);
-        for message in spans.iter() {
-            *changed = true;
-            let span = SpanView::new(message);
-            find_dimensions(&span, &settings.dimensions, &mut own);
-            write_key(key, settings.excluded, service, &span, &own, fallbacks);
-            let known = of.series.get_index_of(key.as_slice());
-            let idle = known.is_none_or(|place| of.series[place].calls == 0);
-            let full = settings.cardinality_limit > 0 && of.active >= settings.cardinality_limit;
-            let series = if idle && full {
-                of.overflow.get_or_insert_with(|| Series::new(overflow_attributes(), now, bounds.len() + 1))
-            } else {
-                of.active += usize::from(idle);
-                let place = known.unwrap_or_else(|| {
-                    let attributes = attributes(settings, instance, service, &span, &own, fallbacks);
-                    of.series.insert_full(key.as_slice().into(), Series::new(attributes, now, bounds.len() + 1)).0
-                });
-                &mut of.series[place]
-            };
-            let nanoseconds = span.end_time_unix_nano.saturating_sub(span.start_time_unix_nano);
-            series.observe(nanoseconds as f64 / divider, bounds);
-        }
-    }
-
-    /// The metrics at the time `now`, and the state made ready for the next flush.
-    pub fn flush(&mut self, now: u64) -> Payload {
-        self.changed = false;
-        let mut payload = Payload::new(Signal::Metrics);
-        for of in self.resources.values_mut() {
-            if of.active == 0 {
-                continue;
-            }
-            let scope = ScopeItems {
-                scope: encode_scope("spanmetricsconnector", "", &[]),
-                schema_url: Text::default(),
-                items: Items::Metrics(of.metrics(&self.settings, now)),
-            };
-            let (resource, schema_url) = (Arc::clone(&of.resource), Text::default());
-            payload.resources.push(ResourceItems { resource, schema_url, scopes: vec![scope] });
-            if self.settings.temporality == Temporality::Delta {
-                of.reset(now);
-            }
-        }
-        self.forget(now);
-        payload
-    }
-
-    /// Gives up resources that are too old or, oldest first, too many.
-    fn forget(&mut self, now: u64) {
-        let expiration = u64::try_from(self.settings.expiration.as_nanos()).unwrap_or(u64::MAX);
-        if expiration > 0 {
-            self.resources.retain(|_, of| now.saturating_sub(of.last_seen) < expiration);
-        }
-        let surplus = self.resources.len().saturating_sub(self.settings.resources);
-        if surplus > 0 {
-            let mut times: Vec<u64> = self.resources.values().map(|of| of.last_seen).collect();
-            times.sort_unstable();
-            let (oldest_kept, mut left) = (times[surplus], surplus);
-            self.resources.retain(|_, of| {
-                let goes = left > 0 && of.last_seen <= oldest_kept;
-                left -= usize::from(goes);
-                !goes
-            });
         }
     }
 }
 
-impl OfResource {
-    fn metrics(&self, settings: &Settings, now: u64) -> Vec<Metric> {
-        let temporality = if settings.temporality == Temporality::Delta { 1 } else { 2 };
-        let series = || self.series.values().chain(&self.overflow).filter(|series| series.calls > 0);
-        let name = |metric: &str| match settings.namespace.as_str() {
-            "" => metric.to_owned(),
-            namespace => format!("{namespace}.{metric}"),
-        };
-        let mut calls = Writer::with_capacity(64 + self.series.len() * 160);
-        calls.message_field(7, |sum| {
-            for series in series() {
-                sum.message_field(1, |point| {
-                    point.fixed64_field(2, series.start);
-                    point.fixed64_field(3, now);
-                    point.fixed64_field(6, series.calls);
-                    point.raw(&series.attributes[0]);
-                });
-            }
-            sum.varint_field(2, temporality);
-            sum.bool_field(3, true);
-        });
-        let mut metrics = vec![Metric::new(name("calls"), calls.into_bytes())];
-        if let Some(histogram) = &settings.histogram {
-            let mut durations = Writer::with_capacity(64 + self.series.len() * 400);
-            durations.bytes_field(3, histogram.unit.as_bytes());
-            durations.message_field(9, |data| {
-                for series in series() {
-                    data.message_field(1, |point| {
-                        point.fixed64_field(2, series.start);
-                        point.fixed64_field(3, now);
-                        point.fixed64_field(4, series.calls);
-                        point.double_field(5, series.sum);
-                        point.packed_fixed64(6, series.buckets.iter().copied());
-                        if !histogram.bounds.is_empty() {
-                            point.packed_double(7, histogram.bounds.iter().copied());
-                        }
-                        point.raw(&series.attributes[1]);
-                    });
-                }
-                data.varint_field(2, temporality);
-            });
-            metrics.push(Metric::new(name("duration"), durations.into_bytes()));
-        }
-        metrics
-    }
-
-    /// Begins a new interval at `now` for the series that had spans. A series that had none for a whole interval is
-    /// forgotten: it begins anew with its next span.
-    fn reset(&mut self, now: u64) {
-        self.series.retain(|_, series| series.calls > 0);
-        for series in self.series.values_mut().chain(&mut self.overflow) {
-            (series.start, series.calls, series.sum) = (now, 0, 0.0);
-            series.buckets.fill(0);
-        }
-        self.active = 0;
+fn new_resource(resource: &Resource, separate: bool, now: u64) -> OfResource {
+    // Its attributes alone are handed on.
+    let resource = Resource { attributes: resource.attributes.clone(), ..Resource::default() };
+    OfResource {
+        resource: Arc::new(resource),
+        calls: Table::default(),
+        durations: separate.then(Table::default),
+        events: Table::default(),
+        last_seen: now,
     }
 }
 
-impl Series {
-    fn new(attributes: [Bytes; 2], start: u64, buckets: usize) -> Self {
-        Self { attributes, start, calls: 0, sum: 0.0, buckets: vec![0; buckets].into() }
+fn count_spans<'a>(
+    counting: &Counting<'_>,
+    spans: &'a Records,
+    of: &mut OfResource,
+    around: &super::dimensions::Surroundings<'_>,
+    own: &mut Vec<Option<ValueView<'a>>>,
+    counts: &mut Counts,
+    key: &mut Vec<u8>,
+) {
+    let Counting { settings, plan, .. } = *counting;
+    let unit = settings.unit.nanoseconds();
+    let mut merged = Vec::new();
+    for message in spans.iter() {
+        let span = SpanView::new(message);
+        let (count, sampled) = counts.of(span.trace_state);
+        plan.own(&span, own);
+        let nanoseconds = span.end_time_unix_nano.saturating_sub(span.start_time_unix_nano);
+        let duration = nanoseconds as f64 / unit;
+        let exemplar = settings.exemplars.and_then(|most| exemplar(&span, duration, most));
+        let one = Counted { values: Values { span: &span, own, around }, sampled, count, exemplar };
+
+        let shape = settings.histogram.as_ref();
+        let durations = if of.durations.is_none() { shape } else { None };
+        let make = || durations.map(Durations::new);
+        let series = counting.count(&mut of.calls, List::Calls, &one, key, make);
+        if let (Some(shape), Some(durations)) = (shape, &mut series.durations) {
+            durations.observe(duration, count, shape);
+        }
+        if let (Some(shape), Some(table)) = (shape, &mut of.durations) {
+            let series = counting.count(table, List::Durations, &one, key, || Some(Durations::new(shape)));
+            if let Some(durations) = &mut series.durations {
+                durations.observe(duration, count, shape);
+            }
+        }
+        if settings.events {
+            for event in span.events() {
+                let around = plan.around_event(around, event.attributes(), &mut merged);
+                let one = Counted { values: Values { around: &around, ..one.values }, ..one };
+                counting.count(&mut of.events, List::Events, &one, key, || None);
+            }
+        }
+    }
+}
+
+/// How spans of one scope are counted.
+struct Counting<'c> {
+    settings: &'c Settings,
+    plan: &'c Plan,
+    instance: &'c str,
+    surrounding: &'c Surrounding<'c>,
+}
+
+/// One span or event to be counted.
+#[derive(Clone, Copy)]
+struct Counted<'v, 'a> {
+    values: Values<'v, 'a>,
+    sampled: bool,
+    count: u64,
+    exemplar: Option<Exemplar>,
+}
+
+impl Counting<'_> {
+    /// Counts one in its series, which is returned.
+    fn count<'t>(
+        &self,
+        table: &'t mut Table,
+        list: List,
+        one: &Counted<'_, '_>,
+        key: &mut Vec<u8>,
+        durations: impl FnOnce() -> Option<Durations>,
+    ) -> &'t mut Series {
+        self.write_key(key, list, one);
+        let now = self.surrounding.now;
+        let make = |rest: bool| {
+            let attributes = if rest { overflow_attributes() } else { self.attributes(list, one) };
+            Series::new(attributes, now, durations())
+        };
+        let (series, rest) = table.find(key, self.settings.cardinality_limit, now, make);
+        series.count += one.count;
+        if let (Some(exemplar), false) = (one.exemplar, rest)
+            && self.settings.exemplars.is_some_and(|most| series.exemplars.len() < most)
+        {
+            series.exemplars.push(exemplar);
+        }
+        series
     }
 
-    fn observe(&mut self, duration: f64, bounds: &[f64]) {
-        self.calls += 1;
-        self.sum += duration;
-        self.buckets[bounds.partition_point(|bound| *bound < duration)] += 1;
+    /// Writes what tells the series from others.
+    fn write_key(&self, key: &mut Vec<u8>, list: List, one: &Counted<'_, '_>) {
+        key.clear();
+        for (_, value) in self.built_in(one) {
+            key.extend_from_slice(value);
+            key.push(0);
+        }
+        for list in [List::Common, list] {
+            self.plan.each(list, &one.values, |name, value| {
+                key.extend_from_slice(name);
+                key.push(b':');
+                value.write_text(key);
+                key.push(0);
+            });
+        }
+        if self.settings.sampling_method {
+            key.push(u8::from(one.sampled));
+        }
     }
+
+    /// The built-in attributes that are not excluded, but for the instance.
+    fn built_in<'v>(&'v self, one: &Counted<'v, '_>) -> impl Iterator<Item = (&'static str, &'v [u8])> {
+        let span = one.values.span;
+        let values = [
+            self.surrounding.service,
+            span.name,
+            word(&KINDS, span.kind).as_bytes(),
+            word(&STATUS_CODES, span.status_code).as_bytes(),
+        ];
+        let excluded = self.settings.excluded;
+        let all = BUILT_IN.into_iter().zip(values).zip(excluded);
+        all.filter(|(_, excluded)| !*excluded).map(|(pair, _)| pair)
+    }
+
+    /// The attributes of a new series. A name that comes twice has the value that came last.
+    fn attributes(&self, list: List, one: &Counted<'_, '_>) -> Bytes {
+        let mut list_of: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut put = |name: &[u8], value: Found<'_>| {
+            let mut writer = Writer::new();
+            value.encode(&mut writer);
+            match list_of.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => *known = writer.into_vec(),
+                None => list_of.push((name.to_vec(), writer.into_vec())),
+            }
+        };
+        let text = |value| Found::View(ValueView::String(value));
+        for (name, value) in self.built_in(one) {
+            put(name.as_bytes(), text(value));
+        }
+        if !self.settings.excluded[4] {
+            put(BUILT_IN[4].as_bytes(), text(self.instance.as_bytes()));
+        }
+        if let Some((name, version)) = self.surrounding.scope {
+            put(b"span.instrumentation.scope.name", text(name));
+            if !version.is_empty() {
+                put(b"span.instrumentation.scope.version", text(version));
+            }
+        }
+        if self.settings.sampling_method {
+            put(b"sampling.method", text(if one.sampled { b"extrapolated" } else { b"counted" }));
+        }
+        for list in [List::Common, list] {
+            self.plan.each(list, &one.values, &mut put);
+        }
+        let mut writer = Writer::new();
+        for (name, value) in list_of {
+            write_attribute(&mut writer, &name, &value);
+        }
+        writer.into_bytes()
+    }
+}
+
+fn write_attribute(writer: &mut Writer, name: &[u8], value: &[u8]) {
+    writer.message_field(7, |attribute| {
+        attribute.bytes_field(1, name);
+        attribute.bytes_field(2, value);
+    });
+}
+
+fn overflow_attributes() -> Bytes {
+    let mut value = Writer::new();
+    value.bool_field(2, true);
+    let mut writer = Writer::new();
+    write_attribute(&mut writer, OVERFLOW.as_bytes(), value.as_slice());
+    writer.into_bytes()
+}
+
+/// A span as an exemplar, if exemplars are kept at all and it has a trace.
+fn exemplar(span: &SpanView<'_>, duration: f64, most: usize) -> Option<Exemplar> {
+    let trace_id: [u8; 16] = span.trace_id.try_into().ok()?;
+    let span_id = span.span_id.try_into().unwrap_or_default();
+    (most > 0 && trace_id != [0; 16]).then_some(Exemplar { trace_id, span_id, duration })
+}
+
+/// Name and version of a scope, if its name is among those that are shown.
+fn shown_scope<'s>(scope: &'s [u8], shown: &[String]) -> Option<(&'s [u8], &'s [u8])> {
+    if shown.is_empty() {
+        return None;
+    }
+    let (mut name, mut version) = (&[][..], &[][..]);
+    for (number, value) in fields(scope) {
+        match number {
+            1 => name = value.bytes(),
+            2 => version = value.bytes(),
+            _ => {}
+        }
+    }
+    let listed = !name.is_empty() && shown.iter().any(|shown| shown.as_bytes() == name);
+    listed.then_some((name, version))
 }
 
 /// What tells resources apart: their attributes (or only some of them), in any order.
@@ -269,21 +303,6 @@ fn resource_key(resource: &Resource, only: &[String]) -> Vec<u8> {
     attributes.concat()
 }
 
-/// The span's own values of the dimensions; the first attribute of a name counts.
-fn find_dimensions<'a>(span: &SpanView<'a>, dimensions: &[Dimension], own: &mut [Option<ValueView<'a>>]) {
-    if dimensions.is_empty() {
-        return;
-    }
-    own.fill(None);
-    for (name, value) in span.attributes().iter() {
-        for (dimension, place) in dimensions.iter().zip(own.iter_mut()) {
-            if place.is_none() && dimension.name.as_bytes() == name {
-                *place = Some(value);
-            }
-        }
-    }
-}
-
 const KINDS: [&str; 6] = [
     "SPAN_KIND_UNSPECIFIED",
     "SPAN_KIND_INTERNAL",
@@ -299,108 +318,7 @@ fn word<'a>(words: &[&'a str], value: i32) -> &'a str {
     usize::try_from(value).ok().and_then(|value| words.get(value)).copied().unwrap_or_default()
 }
 
-/// The built-in attributes of a span that are not excluded.
-fn built_in<'a>(
-    excluded: [bool; 5],
-    service: &'a [u8],
-    span: &SpanView<'a>,
-) -> impl Iterator<Item = (&'static str, &'a [u8])> {
-    let values =
-        [service, span.name, word(&KINDS, span.kind).as_bytes(), word(&STATUS_CODES, span.status_code).as_bytes()];
-    super::config::BUILT_IN
-        .into_iter()
-        .zip(values)
-        .zip(excluded)
-        .filter(|(_, excluded)| !*excluded)
-        .map(|(pair, _)| pair)
-}
-
-/// Writes what tells the span's series from others: values as text, so that 1 and "1" are one series.
-fn write_key(
-    key: &mut Vec<u8>,
-    excluded: [bool; 5],
-    service: &[u8],
-    span: &SpanView<'_>,
-    own: &[Option<ValueView<'_>>],
-    fallbacks: &[Option<AnyValue>],
-) {
-    key.clear();
-    for (_, value) in built_in(excluded, service, span) {
-        key.extend_from_slice(value);
-        key.push(0);
-    }
-    for (own, fallback) in own.iter().zip(fallbacks) {
-        match (own, fallback) {
-            (Some(value), _) => write_text(key, *value),
-            (None, Some(AnyValue::String(text))) => {
-                key.push(1);
-                key.extend_from_slice(text.as_bytes());
-            }
-            (None, Some(value)) => {
-                let mut writer = Writer::new();
-                value.encode(&mut writer);
-                write_text(key, ValueView::new(writer.as_slice()));
-            }
-            (None, None) => {}
-        }
-        key.push(0);
-    }
-}
-
-fn write_text(key: &mut Vec<u8>, value: ValueView<'_>) {
-    use std::io::Write as _;
-    key.push(1);
-    // Writing into memory does not fail.
-    let _ = match value {
-        ValueView::Empty => Ok(()),
-        ValueView::String(text) => key.write_all(text),
-        ValueView::Bool(value) => write!(key, "{value}"),
-        ValueView::Int(value) => write!(key, "{value}"),
-        ValueView::Double(value) => write!(key, "{value}"),
-        ValueView::Array(message) | ValueView::Map(message) => key.write_all(message),
-        ValueView::Bytes(bytes) => key.write_all(bytes),
-    };
-}
-
-fn attributes(
-    settings: &Settings,
-    instance: &str,
-    service: &[u8],
-    span: &SpanView<'_>,
-    own: &[Option<ValueView<'_>>],
-    fallbacks: &[Option<AnyValue>],
-) -> [Bytes; 2] {
-    [7, 9].map(|field| {
-        let mut writer = Writer::new();
-        for (name, value) in built_in(settings.excluded, service, span) {
-            write_attribute(&mut writer, field, name, |any| any.bytes_field(1, value));
-        }
-        if !settings.excluded[4] {
-            let name = super::config::BUILT_IN[4];
-            write_attribute(&mut writer, field, name, |any| any.bytes_field(1, instance.as_bytes()));
-        }
-        for (dimension, (own, fallback)) in settings.dimensions.iter().zip(own.iter().zip(fallbacks)) {
-            match (own, fallback) {
-                (Some(value), _) => write_attribute(&mut writer, field, &dimension.name, |any| value.encode(any)),
-                (None, Some(value)) => write_attribute(&mut writer, field, &dimension.name, |any| value.encode(any)),
-                (None, None) => {}
-            }
-        }
-        writer.into_bytes()
-    })
-}
-
-fn overflow_attributes() -> [Bytes; 2] {
-    [7, 9].map(|field| {
-        let mut writer = Writer::new();
-        write_attribute(&mut writer, field, "otel.metric.overflow", |any| any.bool_field(2, true));
-        writer.into_bytes()
-    })
-}
-
-fn write_attribute(writer: &mut Writer, field: u32, name: &str, value: impl FnOnce(&mut Writer)) {
-    writer.message_field(field, |attribute| {
-        attribute.bytes_field(1, name.as_bytes());
-        attribute.message_field(2, value);
-    });
+/// Whether counts begin anew with each flush.
+pub(super) fn is_delta(settings: &Settings) -> bool {
+    settings.temporality == Temporality::Delta
 }

@@ -1,0 +1,46 @@
+//! The connector as it runs: what the stop hands on.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use tokio::time::Instant;
+
+use super::*;
+use crate::collector::component::{Connector as _, Consumer, Next, Refusal};
+use crate::collector::connectors::span_metrics::connector::SpanMetrics;
+use crate::collector::testing;
+
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Payload>>>);
+
+impl Consumer for Kept {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        self.0.lock().expect("lock").push(payload);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[tokio::test]
+async fn the_stop_hands_on_what_came_after_the_last_flush_and_no_more() {
+    let context = testing::context("connectors/span_metrics");
+    for spans in [2, 0] {
+        let kept = Kept::default();
+        let connector = SpanMetrics { settings: Settings { excluded: [false; 5], ..settings() } };
+        let built = connector.build(context.clone(), Signal::Traces, Signal::Metrics, Next::to(kept.clone()));
+        let built = built.expect("built");
+        if spans > 0 {
+            built.consumer.consume(shop((0..spans).map(|_| span("a", 1)).collect())).await.expect("taken");
+        }
+        built.running.shutdown(Instant::now() + Duration::from_secs(5)).await;
+        let kept = kept.0.lock().expect("lock");
+        if spans == 0 {
+            assert!(kept.is_empty());
+        } else {
+            assert_eq!(kept.len(), 1);
+            let line = calls(&kept[0]).remove(0);
+            let id = line.split_once("collector.instance.id=").expect("id").1;
+            let id = id.split_once('}').expect("end").0;
+            assert_eq!((id.len(), &id[14..15]), (36, "4"), "{id}");
+        }
+    }
+}
