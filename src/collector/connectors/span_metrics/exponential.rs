@@ -148,7 +148,9 @@ mod tests {
 
     fn filled(most: i32, values: &[f64]) -> Exponential {
         let mut histogram = Exponential::new(most);
-        values.iter().for_each(|value| histogram.observe(*value, 1));
+        for value in values {
+            histogram.observe(*value, 1);
+        }
         histogram
     }
 

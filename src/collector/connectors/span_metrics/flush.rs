@@ -36,6 +36,9 @@ impl Starts {
     }
 }
 
+/// Where the point of a series (given its key) begins.
+type Start<'s> = &'s mut dyn FnMut(&[u8], &Series) -> u64;
+
 impl Aggregator {
     /// The metrics at the time `now`, and the state made ready for the next flush.
     pub fn flush(&mut self, now: u64) -> Payload {
@@ -43,14 +46,14 @@ impl Aggregator {
         let mut payload = Payload::new(Signal::Metrics);
         let Self { settings, resources, starts, .. } = self;
         for (key, of) in resources.iter() {
-            let mut starts = |series: (&[u8], &Series)| {
-                let known = if is_delta(settings) { starts.get(key, series.0) } else { None };
-                known.unwrap_or(series.1.start)
+            let mut start = |name: &[u8], series: &Series| {
+                let known = if is_delta(settings) { starts.get(key, name) } else { None };
+                known.unwrap_or(series.start)
             };
             let scope = ScopeItems {
                 scope: encode_scope("spanmetricsconnector", "", &[]),
                 schema_url: Text::default(),
-                items: Items::Metrics(metrics(of, settings, now, &mut starts)),
+                items: Items::Metrics(metrics(of, settings, now, &mut start)),
             };
             let (resource, schema_url) = (Arc::clone(&of.resource), Text::default());
             payload.resources.push(ResourceItems { resource, schema_url, scopes: vec![scope] });
@@ -92,12 +95,7 @@ impl Aggregator {
     }
 }
 
-fn metrics(
-    of: &OfResource,
-    settings: &Settings,
-    now: u64,
-    start: &mut dyn FnMut((&[u8], &Series)) -> u64,
-) -> Vec<Metric> {
+fn metrics(of: &OfResource, settings: &Settings, now: u64, start: Start<'_>) -> Vec<Metric> {
     let name = |metric: &str| match settings.namespace.as_str() {
         "" => metric.to_owned(),
         namespace => format!("{namespace}.{metric}"),
@@ -118,12 +116,12 @@ fn temporality(settings: &Settings) -> u64 {
     if is_delta(settings) { 1 } else { 2 }
 }
 
-fn sum(table: &Table, settings: &Settings, now: u64, start: &mut dyn FnMut((&[u8], &Series)) -> u64) -> bytes::Bytes {
+fn sum(table: &Table, settings: &Settings, now: u64, start: Start<'_>) -> bytes::Bytes {
     let mut writer = Writer::new();
     writer.message_field(7, |sum| {
         for (key, series) in table.iter() {
             sum.message_field(1, |point| {
-                point.fixed64_field(2, start((key, series)));
+                point.fixed64_field(2, start(key, series));
                 point.fixed64_field(3, now);
                 write_exemplars(point, 5, &series.exemplars, now);
                 point.fixed64_field(6, series.count);
@@ -136,20 +134,14 @@ fn sum(table: &Table, settings: &Settings, now: u64, start: &mut dyn FnMut((&[u8
     writer.into_bytes()
 }
 
-fn histogram(
-    table: &Table,
-    shape: &Shape,
-    settings: &Settings,
-    now: u64,
-    start: &mut dyn FnMut((&[u8], &Series)) -> u64,
-) -> bytes::Bytes {
+fn histogram(table: &Table, shape: &Shape, settings: &Settings, now: u64, start: Start<'_>) -> bytes::Bytes {
     let mut writer = Writer::new();
     writer.bytes_field(3, settings.unit.word().as_bytes());
     let data = if matches!(shape, Shape::Explicit(_)) { 9 } else { 10 };
     writer.message_field(data, |data| {
         for (key, series) in table.iter() {
             let Some(durations) = &series.durations else { continue };
-            let from = start((key, series));
+            let from = start(key, series);
             data.message_field(1, |point| {
                 point.fixed64_field(2, from);
                 point.fixed64_field(3, now);

@@ -73,7 +73,8 @@ fn class(characters: &mut Peekable<Chars<'_>>, regex: &mut String) -> Result<(),
                 if characters.next() != Some(']') {
                     return Err("a range is not closed".into());
                 }
-                *regex += &format!("[{}{}-{}]", if negated { "^" } else { "" }, literal(low), literal(high));
+                regex.push_str(if negated { "[^" } else { "[" });
+                regex.extend([&literal(low), "-", &literal(high), "]"]);
                 return Ok(());
             }
             c => members.push(c),

@@ -89,7 +89,7 @@ impl Group {
 
     /// Start (2) and time (3) of any point.
     fn write_times(&self, point: &mut Writer, start: bool) {
-        if start && self.created != 0.0 {
+        if start && self.created != 0.0 && self.created.is_finite() {
             point.fixed64_field(2, nanoseconds_of_seconds(self.created));
         }
         if self.timestamp_ms != 0 {
