@@ -245,6 +245,13 @@ pub fn descendants_of(pid: u32) -> Vec<Process> {
     found
 }
 
+/// Whether this process, and so what it starts, ignores a signal.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("of this process");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a line of every kernel");
+    u64::from_str_radix(mask.trim(), 16).expect("hex") >> (signal - 1) & 1 == 1
+}
+
 /// A JSON file.
 pub fn read_json(path: &Path) -> serde_json::Value {
     let text = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -44,3 +44,10 @@ pub fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T 
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Whether this process, and so what it starts, ignores a signal.
+pub fn is_ignored(signal: nix::sys::signal::Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").expect("of this process");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a line of every kernel");
+    u64::from_str_radix(mask.trim(), 16).expect("hex") >> (signal as i32 - 1) & 1 == 1
+}
