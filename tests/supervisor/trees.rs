@@ -121,12 +121,12 @@ fn many_short_processes_are_all_told() {
     let running = Job::start(&json!({"services": services, "driver": driver("wait:@DIR/done")}));
     let pid = running.pid().cast_unsigned();
     running.wait_for("done");
-    let zombies = zombies(pid);
+    // A burst may queue up for a moment, but none of it stays.
+    eventually("every zombie is reaped", || (zombies(pid) == 0).then_some(()));
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let exits: Vec<&Value> = ended.all("process_exited");
     assert_eq!(exits.iter().filter(|e| e["code"] == 0 && e["expected"] == true).count(), 201);
-    assert!(zombies < 50, "{zombies} zombies at once");
 }
 
 fn a_background_process_does_not_delay_the_end() {
