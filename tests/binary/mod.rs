@@ -1,7 +1,6 @@
 //! Runs the real binary from outside, in a folder of its own.
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::disallowed_methods, reason = "the tests start the binary from outside")]
-#![allow(clippy::print_stderr, reason = "a skipped test says why")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -256,17 +255,4 @@ pub fn is_ignored(signal: i32) -> bool {
 pub fn read_json(path: &Path) -> serde_json::Value {
     let text = fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// The path of an optional component, or `None` after saying why the test is skipped.
-///
-/// `variable` says where the component is. Fails if `GYMRUN_TEST_REQUIRE` names it and it is absent.
-pub fn component(name: &str, variable: &str) -> Option<PathBuf> {
-    let path = std::env::var_os(variable).map(PathBuf::from).filter(|p| p.exists());
-    if path.is_none() {
-        let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|r| r.trim() == name), "{name} is required, but {variable} names no file");
-        eprintln!("skipped: {name} is absent ({variable} names no file)");
-    }
-    path
 }
