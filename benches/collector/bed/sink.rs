@@ -1,0 +1,95 @@
+//! The endpoint that collectors send to: it accepts all and counts what came.
+
+use std::io::Read as _;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, Uri, header};
+use gymrun::otlp::wire::{Value, fields};
+
+/// A sink on a thread of its own, for as long as the program runs.
+#[derive(Clone)]
+pub struct Sink {
+    pub port: u16,
+    state: Arc<Mutex<Received>>,
+}
+
+/// What came so far.
+#[derive(Default)]
+struct Received {
+    /// Requests of spans that are not counted yet: that costs more than taking them.
+    waiting: Vec<(bool, Bytes)>,
+    totals: Totals,
+}
+
+/// Sums over the requests of spans.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    pub spans: u64,
+    /// As they came.
+    pub bytes: u64,
+    /// Decompressed.
+    pub plain_bytes: u64,
+}
+
+impl Sink {
+    pub fn start() -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        listener.set_nonblocking(true).expect("non-blocking");
+        let port = listener.local_addr().expect("an address").port();
+        let state = Arc::<Mutex<Received>>::default();
+        let router = Router::new().fallback(take).layer(DefaultBodyLimit::disable()).with_state(Arc::clone(&state));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        std::thread::spawn(move || {
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+                axum::serve(listener, router).await.expect("serves");
+            });
+        });
+        Self { port, state }
+    }
+
+    /// Sums of all that came.
+    pub fn totals(&self) -> Totals {
+        let waiting = std::mem::take(&mut self.state.lock().expect("lock").waiting);
+        let mut new = Totals::default();
+        for (compressed, body) in waiting {
+            let mut plain = Vec::new();
+            if compressed {
+                flate2::read::GzDecoder::new(&body[..]).read_to_end(&mut plain).expect("whole gzip");
+            } else {
+                plain.extend_from_slice(&body);
+            }
+            new.spans += spans_in(&plain);
+            new.bytes += body.len() as u64;
+            new.plain_bytes += plain.len() as u64;
+        }
+        let totals = &mut self.state.lock().expect("lock").totals;
+        totals.spans += new.spans;
+        totals.bytes += new.bytes;
+        totals.plain_bytes += new.plain_bytes;
+        *totals
+    }
+}
+
+async fn take(State(state): State<Arc<Mutex<Received>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> HeaderMap {
+    if uri.path().ends_with("/v1/traces") {
+        let compressed = headers.get(header::CONTENT_ENCODING).is_some_and(|name| name == "gzip");
+        state.lock().expect("lock").waiting.push((compressed, body));
+    }
+    [(header::CONTENT_TYPE, "application/x-protobuf".parse().expect("a value"))].into_iter().collect()
+}
+
+/// How many spans a request has: resources (1), their scopes (2), their spans (2).
+fn spans_in(request: &[u8]) -> u64 {
+    let inside = |message, wanted| {
+        fields(message).filter_map(move |(number, value)| match value {
+            Value::Bytes(bytes) if number == wanted => Some(bytes),
+            _ => None,
+        })
+    };
+    let scopes = inside(request, 1).flat_map(|resource| inside(resource, 2));
+    scopes.flat_map(|scope| inside(scope, 2)).count() as u64
+}

@@ -1,0 +1,89 @@
+//! The command line.
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::bed::{Program, SPANS_PER_REQUEST};
+
+/// Measures gymrun's collector beside otelcol and Rotel and prints one table in Markdown.
+#[derive(Parser)]
+pub struct Options {
+    /// Fewer spans and repetitions: for a look while something is being changed.
+    #[arg(long)]
+    quick: bool,
+    /// Repetitions, of which the medians are taken [default: 5; quick: 3].
+    #[arg(long)]
+    repetitions: Option<usize>,
+    /// Spans of one repetition [default: 200000; quick: 100000].
+    #[arg(long)]
+    spans: Option<u64>,
+    /// Parts to measure, separated by commas [default: all].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Programs to measure, separated by commas [default: all that are there].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    programs: Vec<Peer>,
+    /// Given by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+    #[command(subcommand)]
+    pub action: Option<Action>,
+}
+
+/// What else it does.
+#[derive(Subcommand)]
+pub enum Action {
+    /// Serves HTTP and drops every body: the floor of receiving.
+    #[command(hide = true)]
+    Discard {
+        #[arg(long)]
+        port: u16,
+    },
+}
+
+/// A part of the table.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// CPU and memory for spans.
+    Cost,
+}
+
+/// A program as it is named in options.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Peer {
+    Gymrun,
+    Otelcol,
+    Rotel,
+    Discard,
+}
+
+impl Options {
+    /// How often each thing is measured.
+    pub fn repetitions(&self) -> usize {
+        self.repetitions.unwrap_or(if self.quick { 3 } else { 5 }).max(1)
+    }
+
+    /// Requests of one repetition.
+    pub fn requests(&self) -> u64 {
+        let spans = self.spans.unwrap_or(if self.quick { 100_000 } else { 200_000 });
+        spans.div_ceil(SPANS_PER_REQUEST as u64).max(1)
+    }
+
+    /// Whether this part is wanted.
+    pub fn has(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+
+    /// Those of these programs that are wanted and there.
+    pub fn programs(&self, programs: &[Program]) -> Vec<Program> {
+        let wanted = |program: &Program| {
+            let peer = match program {
+                Program::Gymrun => Peer::Gymrun,
+                Program::Otelcol => Peer::Otelcol,
+                Program::Rotel => Peer::Rotel,
+                Program::Discard => Peer::Discard,
+            };
+            (self.programs.is_empty() || self.programs.contains(&peer)) && program.path().is_some()
+        };
+        programs.iter().copied().filter(wanted).collect()
+    }
+}
