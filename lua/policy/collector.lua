@@ -131,6 +131,9 @@ local function managed_exporter(otel)
   if otel.timeout_seconds ~= 30 then
     exporter.timeout = ("%gs"):format(otel.timeout_seconds)
   end
+  if otel.queue == "disk" then
+    exporter.sending_queue = { storage = "file_storage" }
+  end
   return exporter
 end
 
@@ -176,8 +179,12 @@ end
 
 -- `attributes` and `targets` as the hooks left them; every target has its `targets` and `labels`.
 function M.document(job, attributes, targets, embedded)
+  local stored = job.otel.endpoint and job.otel.queue == "disk"
   return {
-    extensions = { health_check = { endpoint = "127.0.0.1:" .. port "health" } },
+    extensions = {
+      health_check = { endpoint = "127.0.0.1:" .. port "health" },
+      file_storage = stored and { directory = job.dir .. "/otel/queue", create_directory = true } or nil,
+    },
     connectors = {
       span_metrics = {
         histogram = { explicit = { buckets = BUCKETS } },
@@ -189,7 +196,7 @@ function M.document(job, attributes, targets, embedded)
     processors = processors(job, attributes),
     exporters = exporters(job),
     service = {
-      extensions = { "health_check" },
+      extensions = gym.args("health_check", stored and "file_storage"),
       telemetry = { logs = { level = job.otel.log_level }, metrics = own_metrics(embedded) },
       pipelines = pipelines(job, #targets > 0),
     },

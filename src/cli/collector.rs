@@ -156,14 +156,15 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
         let problem = Problem::new(format!("there is no {}", places[0].display()));
         return Err(problem.hint("name the directory of a job").into());
     };
-    // The values of this process's variables are what they are: a `$` in a token is no reference.
+    // As at the launch of a job: a `$` in a token is no reference, and the end of a line is not a part of it.
     let literal = |name: &str| {
         let value = std::env::var_os(name)?;
-        Some(value.into_string().map_or_else(|value| value, |text| text.replace('$', "$$").into()))
+        Some(value.into_string().map_or_else(|value| value, |text| text.trim_end().replace('$', "$$").into()))
     };
     let sources = [file.display().to_string()];
+    let beside = file.parent().unwrap_or(directory);
     let runtime = runtime()?;
-    let flushed = runtime.block_on(flush(&sources, &literal, stderr_sink(), limit))?;
+    let flushed = runtime.block_on(flush(&sources, beside, &literal, stderr_sink(), limit))?;
     runtime.shutdown_background();
     print(&format!(
         "sent {}, rejected {}, dropped {} (spans, data points and log records); {} requests are still stored\n",

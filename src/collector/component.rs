@@ -16,12 +16,15 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio::time::Instant;
 
 use super::controls::Controls;
 use super::counters::{Counters, Tally};
+use super::deadline::Deadline;
 use super::log::Log;
+use super::owed::Owed;
 use super::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -109,14 +112,14 @@ pub trait Running: Send + Sync {
 
     /// Takes nothing new in, hands on or writes what it holds, and ends at `deadline` at the latest: what is left then
     /// it counts as dropped. A deadline in the past still allows what needs no waiting (flushing a file).
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()>;
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()>;
 }
 
 /// A [`Running`] with nothing to stop.
 pub struct Stateless;
 
 impl Running for Stateless {
-    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, _deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 }
@@ -215,6 +218,12 @@ impl Next {
     }
 }
 
+/// What `work` gives; a refusal if it panics, so that a defect costs the data at hand and not what comes after it.
+pub(super) async fn guarded(work: impl Future<Output = Result<(), Refusal>>) -> Result<(), Refusal> {
+    let broken = |_| Err(Refusal::permanent("panic", "a part of the collector broke down (please report this)"));
+    std::panic::AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(broken)
+}
+
 fn join(refused: &mut Option<Refusal>, result: Result<(), Refusal>) {
     let Err(new) = result else { return };
     match refused {
@@ -278,11 +287,11 @@ impl Context {
         self.failed(&format!("dropped {items} {} ({}): {}", items_word(signal), refusal.reason, refusal.message));
     }
 
-    /// Answers for items in a task of their own: unless they are settled (counted), their loss is counted when the task
-    /// ends, whatever ended it.
+    /// Answers for items that are held or under way: unless they are settled (counted), their loss is counted, whatever
+    /// brought it about.
     #[must_use]
     pub fn owe(&self, signal: Signal, items: usize) -> Owed {
-        Owed { context: self.clone(), signal, items }
+        Owed::new(self.clone(), signal, items)
     }
 
     /// Says that something went wrong with data (at most a few lines in ten seconds) and keeps it as the last error.
@@ -290,33 +299,6 @@ impl Context {
         let text = &self.log.secrets().mask(text);
         self.counters.set_last_error(&format!("{}: {text}", self.name));
         self.log.limited(text);
-    }
-}
-
-/// Items whose fate is not counted yet.
-pub struct Owed {
-    context: Context,
-    signal: Signal,
-    items: usize,
-}
-
-impl Owed {
-    /// Their fate has been counted, or somebody else does it.
-    pub fn settled(mut self) {
-        self.items = 0;
-    }
-}
-
-impl Drop for Owed {
-    fn drop(&mut self) {
-        if self.items > 0 {
-            let refusal = if std::thread::panicking() {
-                Refusal::permanent("panic", "a task of the collector broke down (please report this)")
-            } else {
-                Refusal::retryable("shutdown", "the collector ended before their fate was known")
-            };
-            self.context.count_dropped(self.signal, self.items, &refusal);
-        }
     }
 }
 
@@ -378,19 +360,5 @@ mod tests {
         join(&mut refused, Err(Refusal::permanent("http_400", "b").answered(3)));
         let refused = refused.expect("refused");
         assert_eq!((refused.retryable, refused.code(), refused.message.as_str()), (false, 3, "a; b"));
-    }
-
-    #[tokio::test]
-    async fn a_task_that_panics_does_not_lose_its_count() {
-        let context = crate::collector::testing::context("x");
-        let (owed, settled) = (context.owe(Signal::Logs, 7), context.owe(Signal::Logs, 5));
-        let task = tokio::spawn(async move {
-            settled.settled();
-            let _owed = owed;
-            panic!("a defect");
-        });
-        assert!(task.await.is_err());
-        let all = context.counters.all();
-        assert_eq!(all, [("x".to_owned(), Signal::Logs, Tally::Dropped("panic".into()), 7)]);
     }
 }

@@ -5,14 +5,22 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::component::until;
+use super::deadline::Deadline;
 
 /// How long a stop may take unless someone says otherwise.
 pub const DEFAULT_STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long a forced scrape may take.
 pub const SCRAPE_LIMIT: Duration = Duration::from_secs(5);
+
+/// When data must have drained: one second before the limit, at half of one below two seconds. The rest is for the report.
+fn drained_by(limit: Duration) -> Instant {
+    let reserve = if limit < Duration::from_secs(2) { limit / 2 } else { Duration::from_secs(1) };
+    Instant::now() + limit.saturating_sub(reserve)
+}
 
 /// Something that can fetch its data now.
 pub trait ScrapeNow: Send + Sync {
@@ -35,6 +43,8 @@ pub enum State {
 pub struct Controls {
     state: watch::Sender<State>,
     limit: Mutex<Duration>,
+    /// Of the stop that is under way.
+    deadline: watch::Sender<Instant>,
     failure: watch::Sender<Option<String>>,
     scrapers: Mutex<Vec<Arc<dyn ScrapeNow>>>,
 }
@@ -44,6 +54,7 @@ impl Default for Controls {
         Self {
             state: watch::Sender::new(State::Starting),
             limit: Mutex::new(DEFAULT_STOP_LIMIT),
+            deadline: watch::Sender::new(Instant::now()),
             failure: watch::Sender::new(None),
             scrapers: Mutex::default(),
         }
@@ -62,15 +73,28 @@ impl Controls {
         self.state.send_replace(state);
     }
 
-    /// How long the coming stop may take.
-    #[must_use]
-    pub fn stop_limit(&self) -> Duration {
-        *self.limit.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets how long the coming stop may take; it does not begin it.
+    /// Sets how long the coming stop may take; it does not begin it. A stop that is under way is over in that time from
+    /// now, if that is sooner.
     pub fn set_stop_limit(&self, limit: Duration) {
         *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+        if self.state() == State::Stopping {
+            self.deadline.send_if_modified(|at| {
+                let sooner = drained_by(limit);
+                let is_sooner = sooner < *at;
+                if is_sooner {
+                    *at = sooner;
+                }
+                is_sooner
+            });
+        }
+    }
+
+    /// A stop begins: when data must have drained.
+    pub(super) fn begin_stop(&self) -> Deadline {
+        let limit = *self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.deadline.send_replace(drained_by(limit));
+        self.set_state(State::Stopping);
+        Deadline::following(&self.deadline)
     }
 
     /// A component cannot go on: the collector stops in order and ends with 1.
@@ -102,7 +126,7 @@ impl Controls {
     /// do not do it by themselves any more, since the targets are about to go.
     pub async fn scrape_now(&self, last: bool) -> bool {
         let scrapers = self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let deadline = tokio::time::Instant::now() + SCRAPE_LIMIT;
+        let deadline = Instant::now() + SCRAPE_LIMIT;
         until(deadline, join_all(scrapers.iter().map(|scraper| scraper.scrape_now(last)))).await.is_some()
     }
 }

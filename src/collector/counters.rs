@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use super::owed::Debts;
 use crate::otlp::Signal;
 
 /// What happened to some items.
@@ -23,6 +24,8 @@ pub enum Tally {
     Rejected,
     /// Kept on disk, to be sent later.
     Stored,
+    /// Found on disk at the start: an earlier collector stored them.
+    Resumed,
     /// Lost, with one word for the reason.
     Dropped(Cow<'static, str>),
 }
@@ -33,6 +36,7 @@ type ByComponent = BTreeMap<String, BTreeMap<(u8, Tally), u64>>;
 #[derive(Default)]
 pub struct Counters {
     counts: Mutex<ByComponent>,
+    pub(super) debts: Debts,
     last_error: Mutex<Option<String>>,
 }
 
@@ -63,6 +67,18 @@ impl Counters {
                 of_component.remove(&key);
             }
         }
+    }
+
+    /// Counts `items` that are on disk at the start, but for those that this process is known to have stored itself.
+    pub fn resume(&self, component: &str, signal: Signal, items: usize) {
+        let key = (signal as u8, Tally::Stored);
+        let known = {
+            let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.get(component).and_then(|of_component| of_component.get(&key)).copied().unwrap_or(0)
+        };
+        let new = items.saturating_sub(usize::try_from(known).unwrap_or(usize::MAX));
+        self.add(component, signal, Tally::Stored, new);
+        self.add(component, signal, Tally::Resumed, new);
     }
 
     /// The sum over all components.

@@ -2,7 +2,8 @@
 //!
 //! Per signal: `received` (what receivers and connectors put into the pipelines, once), `refused` (not taken
 //! by the pipelines: a client was told, or it is among the dropped), `written` (sum over file exporters), `sent` and `rejected` (sums over network exporters), `dropped` by
-//! reason (sum over all components), `stored` (only if there is any: kept on disk, to be sent later). Two exporters of one kind that get the same data count it twice; `components` has
+//! reason (sum over all components); only if there is any: `stored` (on disk at the end, to be sent later), `resumed` (on
+//! disk at the start). Two exporters of one kind that get the same data count it twice; `components` has
 //! each on its own. Counts are spans, data points, log records.
 
 use std::path::Path;
@@ -55,6 +56,7 @@ fn counts<'a>(rows: impl Iterator<Item = (&'a Tally, u64)>, zeros: bool) -> Valu
             Tally::Sent => (&mut counts, "sent"),
             Tally::Rejected => (&mut counts, "rejected"),
             Tally::Stored => (&mut counts, "stored"),
+            Tally::Resumed => (&mut counts, "resumed"),
             Tally::Dropped(reason) => (&mut dropped, reason.as_ref()),
         };
         let former = map.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -80,6 +82,7 @@ pub fn summary(counters: &Counters) -> String {
             (total(&Tally::Sent), "sent"),
             (total(&Tally::Rejected), "rejected"),
             (total(&Tally::Stored), "stored"),
+            (total(&Tally::Resumed), "resumed"),
             (dropped, "dropped"),
         ];
         let said: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();

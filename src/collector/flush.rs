@@ -4,6 +4,7 @@
 //! received, and no file of the job is touched.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::time::Instant;
 use super::component::{Context, Running, Shared, until};
 use super::config::{Declared, declared};
 use super::counters::{Counters, Tally};
+use super::deadline::Deadline;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
 use super::load::{Environment, Expanded, read};
@@ -37,15 +39,17 @@ pub struct Flushed {
     pub problem: Option<String>,
 }
 
-/// Sends what is stored, within `limit`.
+/// Sends what is stored, within `limit`. A job directory may have been moved: what is stored is looked for in `beside`, the
+/// folder of the configuration, under the last part of its configured path, before it is looked for there.
 pub async fn flush(
     sources: &[String],
+    beside: &Path,
     environment: Environment<'_>,
     sink: Sink,
     limit: Duration,
 ) -> Result<Flushed, Problems> {
     let Expanded { root, credentials, variables, findings } = read(sources, environment)?;
-    let root = reduced(root);
+    let root = reduced(root, beside);
     let (extensions, exporters) = components(&root, &findings);
     // Warnings are about variables of parts that are not started.
     if findings.problems.borrow().any_error() {
@@ -80,14 +84,32 @@ type Extensions = Vec<Declared<dyn super::component::Extension>>;
 type Exporters = Vec<Declared<dyn super::component::Exporter>>;
 
 /// The sections that are needed, and of the exporters those with a storage.
-fn reduced(root: Node) -> Node {
+fn reduced(root: Node, beside: &Path) -> Node {
     let Value::Map(entries) = root.value else { return root };
     let kept = entries.into_iter().filter_map(|entry| match entry.key.as_str() {
-        "extensions" | "service" => Some(entry),
+        "service" => Some(entry),
+        "extensions" => Some(Entry { node: storages(entry.node, beside), ..entry }),
         "exporters" => Some(Entry { node: with_storage(entry.node), ..entry }),
         _ => None,
     });
     Node::new(root.line, Value::Map(kept.collect()))
+}
+
+/// The storages alone, each where it is now.
+fn storages(extensions: Node, beside: &Path) -> Node {
+    let Value::Map(entries) = extensions.value else { return extensions };
+    let is_storage = |entry: &Entry| entry.key.split('/').next() == Some("file_storage");
+    let mut storages: Vec<Entry> = entries.into_iter().filter(is_storage).collect();
+    for storage in &mut storages {
+        let Value::Map(keys) = &mut storage.node.value else { continue };
+        for directory in keys.iter_mut().filter(|entry| entry.key == "directory") {
+            let name = directory.node.as_text().and_then(|path| Path::new(path).file_name());
+            if let Some(moved) = name.map(|name| beside.join(name)).filter(|path| path.is_dir()) {
+                directory.node = Node::new(directory.line, Value::Text(moved.display().to_string()));
+            }
+        }
+    }
+    Node::new(extensions.line, Value::Map(storages))
 }
 
 fn with_storage(exporters: Node) -> Node {
@@ -121,8 +143,7 @@ async fn send(
     let deadline = Instant::now() + limit;
     let mut running: Vec<Box<dyn Running>> = Vec::new();
     for Declared { id, component, .. } in extensions {
-        let is_storage = id.split('/').next() == Some("file_storage");
-        if let Some(extension) = component.filter(|_| is_storage) {
+        if let Some(extension) = component {
             running.push(extension.start(context(format!("extensions/{id}"))).await?);
         }
     }
@@ -141,11 +162,11 @@ async fn send(
         }
     }
     for exporter in sending {
-        exporter.shutdown(Instant::now() + Duration::from_secs(1)).await;
+        exporter.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(1))).await;
     }
     let left = base.shared.get::<Storages>().opened().iter().map(|(_, spool)| spool.len()).sum();
     for extension in running {
-        extension.shutdown(Instant::now()).await;
+        extension.shutdown(Deadline::fixed(Instant::now())).await;
     }
     Ok(Flushed { left, problem, ..counts(&base.counters) })
 }

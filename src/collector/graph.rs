@@ -10,11 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use super::component::{Consumer, Context, Next, Outputs, Refusal, Running, until};
+use super::component::{Consumer, Context, Next, Outputs, Refusal, Running, guarded, until};
 use super::config::{Components, Config};
 use super::counters::Tally;
+use super::deadline::Deadline;
 use super::pipelines::Pipeline;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -67,8 +68,8 @@ impl Graph {
         match builder.start(config).await {
             Ok(()) => Ok(builder.graph),
             Err(problem) => {
-                let deadline = Instant::now() + Duration::from_secs(1);
-                builder.graph.stop(deadline, &builder.base).await;
+                let deadline = Deadline::fixed(Instant::now() + Duration::from_secs(1));
+                builder.graph.stop(&deadline, &builder.base).await;
                 Err(problem)
             }
         }
@@ -76,11 +77,12 @@ impl Graph {
 
     /// Stops everything in order by `deadline`: receivers, pipelines, exporters. Extensions answer until
     /// [`Graph::stop_extensions`].
-    pub async fn stop(&mut self, deadline: Instant, base: &Context) {
+    pub async fn stop(&mut self, deadline: &Deadline, base: &Context) {
         // A file that blocks does not take the time of the others: it is tried again at the end.
         let now = Instant::now();
-        let first = now + deadline.saturating_duration_since(now) / 4;
-        until(first, join_all(self.exporters.iter().map(|exporter| exporter.running.flush()))).await;
+        let first = now + deadline.at().saturating_duration_since(now) / 4;
+        let flushed = join_all(self.exporters.iter().map(|exporter| exporter.running.flush()));
+        deadline.until(until(first, flushed)).await;
         shut(std::mem::take(&mut self.receivers), deadline, base).await;
         for level in std::mem::take(&mut self.levels) {
             join_all(level.pipelines.into_iter().map(|processors| async move {
@@ -95,17 +97,22 @@ impl Graph {
     }
 
     /// Stops the extensions, after the rest.
-    pub async fn stop_extensions(&mut self, deadline: Instant, base: &Context) {
+    pub async fn stop_extensions(&mut self, deadline: &Deadline, base: &Context) {
         shut(std::mem::take(&mut self.extensions), deadline, base).await;
     }
 }
 
 /// Stops some components side by side and names those that did not end in time.
-async fn shut(components: Vec<Named>, deadline: Instant, base: &Context) {
-    let last = deadline.max(Instant::now()) + PATIENCE;
+async fn shut(components: Vec<Named>, deadline: &Deadline, base: &Context) {
     join_all(components.into_iter().map(|Named { name, running }| async move {
-        if until(last, running.shutdown(deadline)).await.is_none() {
-            base.log.warn(&format!("{name} did not stop in time and was left behind"));
+        let late = async {
+            deadline.passed().await;
+            sleep(PATIENCE).await;
+        };
+        tokio::select! {
+            biased;
+            () = running.shutdown(deadline.clone()) => {}
+            () = late => base.log.warn(&format!("{name} did not stop in time and was left behind")),
         }
     }))
     .await;
@@ -262,11 +269,27 @@ struct Counted {
 impl Consumer for Counted {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(async move {
-            let (signal, items) = (payload.signal, payload.item_count());
-            let result = self.next.consume(payload).await;
-            self.context.count(signal, if result.is_ok() { Tally::Received } else { Tally::Refused }, items);
+            let mut entering =
+                Entering { context: &self.context, signal: payload.signal, items: payload.item_count(), taken: false };
+            let result = guarded(self.next.consume(payload)).await;
+            entering.taken = result.is_ok();
             result
         })
+    }
+}
+
+/// Items on their way into the pipelines. Whoever hands them in may be gone before they are in: they are refused then.
+struct Entering<'a> {
+    context: &'a Context,
+    signal: Signal,
+    items: usize,
+    taken: bool,
+}
+
+impl Drop for Entering<'_> {
+    fn drop(&mut self) {
+        let tally = if self.taken { Tally::Received } else { Tally::Refused };
+        self.context.count(self.signal, tally, self.items);
     }
 }
 

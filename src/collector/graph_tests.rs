@@ -10,6 +10,7 @@ use super::component::{
     Signals,
 };
 use super::config::{Components, Config, Declared};
+use super::deadline::Deadline;
 use super::graph::Graph;
 use super::load::read_text;
 use super::pipelines::Pipeline;
@@ -105,11 +106,11 @@ impl Consumer for Part {
 }
 
 impl Running for Part {
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.note("stop");
             if self.name == "stuck" {
-                tokio::time::sleep_until(deadline + std::time::Duration::from_mins(1)).await;
+                tokio::time::sleep_until(deadline.at() + std::time::Duration::from_mins(1)).await;
             }
             if let Some(next) = self.next {
                 // What it held.
@@ -202,9 +203,9 @@ async fn started_from_the_end_stopped_from_the_beginning_and_drained_on_the_way(
     let events = Arc::default();
     let base = context("collector");
     let mut graph = Graph::start(wired("exporter", &events), base.clone()).await.expect("starts");
-    let deadline = Instant::now() + std::time::Duration::from_secs(5);
-    graph.stop(deadline, &base).await;
-    graph.stop_extensions(deadline, &base).await;
+    let deadline = Deadline::fixed(Instant::now() + std::time::Duration::from_secs(5));
+    graph.stop(&deadline, &base).await;
+    graph.stop_extensions(&deadline, &base).await;
     assert_eq!(
         *events.lock().expect("lock"),
         [
@@ -243,7 +244,7 @@ async fn who_does_not_stop_is_named_and_left_behind() {
         super::log::Level::Info,
     );
     let mut graph = Graph::start(wired("stuck", &events), base.clone()).await.expect("starts");
-    graph.stop(Instant::now() + std::time::Duration::from_millis(20), &base).await;
+    graph.stop(&Deadline::fixed(Instant::now() + std::time::Duration::from_millis(20)), &base).await;
     let lines = lines.lock().expect("lock");
     assert!(lines.iter().any(|line| line.contains("exporters/exporter did not stop in time")), "{lines:?}");
 }

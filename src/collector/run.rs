@@ -3,13 +3,12 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::component::{Context, Shared};
+use super::component::{Context, Shared, items_word};
 use super::config::Config;
-use super::controls::{Controls, State};
+use super::controls::State;
 use super::counters::Counters;
 use super::delivery;
 use super::exporters::OpenedFiles;
@@ -42,8 +41,8 @@ pub struct Kept {
 /// Runs until `shutdown` ends or a component fails, then drains. `Ok` with the counts after an ordered stop; a problem
 /// if the start failed or a component did.
 ///
-/// A stop may take [`Controls::stop_limit`]. What is in flight is given up one second before that (at half of it, if it
-/// is below two seconds) and counted, so that the report is written in time.
+/// A stop has one [deadline](super::deadline), shortly before its limit: what is in flight is given up then and counted, so
+/// that the report is written in time.
 pub async fn run(
     config: Config,
     surroundings: Surroundings,
@@ -77,25 +76,21 @@ pub async fn run(
         () = &mut shutdown => None,
         failure = controls.failed() => Some(failure),
     };
-    controls.set_state(State::Stopping);
-    let deadline = deadline(&controls);
-    log.info(&format!("stopping; data may drain for {:.1} s", (deadline - Instant::now()).as_secs_f64()));
-    graph.stop(deadline, &context).await;
+    let deadline = controls.begin_stop();
+    log.info(&format!("stopping; data may drain for {:.1} s", (deadline.at() - Instant::now()).as_secs_f64()));
+    graph.stop(&deadline, &context).await;
+    for (component, signal, items) in counters.give_up() {
+        log.error(&format!("{component}: dropped {items} {} (shutdown): there was no more time", items_word(signal)));
+    }
     if let Some(directory) = surroundings.delivery
         && let Err(error) = delivery::write(&counters, &directory)
     {
         log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
     }
     log.info(&format!("stopped; {}", delivery::summary(&counters)));
-    graph.stop_extensions(deadline, &context).await;
+    graph.stop_extensions(&deadline, &context).await;
     match failure {
         None => Ok(counters),
         Some(failure) => Err(secrets.mask_problem(Problem::new(failure))),
     }
-}
-
-fn deadline(controls: &Controls) -> Instant {
-    let limit = controls.stop_limit();
-    let reserve = if limit < Duration::from_secs(2) { limit / 2 } else { Duration::from_secs(1) };
-    Instant::now() + limit.saturating_sub(reserve)
 }

@@ -70,9 +70,17 @@ pub struct SignalDelivery {
     /// Refused by the endpoint, in part or for good.
     #[serde(default)]
     pub rejected: u64,
+    /// Kept on disk, to be sent later.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stored: u64,
     /// Given up, by reason.
     #[serde(default)]
     pub dropped: IndexMap<String, u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl SignalDelivery {
@@ -107,9 +115,15 @@ impl Delivery {
         [("traces", &self.traces), ("metrics", &self.metrics), ("logs", &self.logs)]
     }
 
-    /// Items that were rejected or dropped, of all signals.
+    /// Items that were rejected or dropped, or are still stored, of all signals.
     #[must_use]
     pub fn undelivered(&self) -> u64 {
-        self.signals().iter().map(|(_, s)| s.rejected + s.dropped_total()).sum()
+        self.signals().iter().map(|(_, s)| s.rejected + s.dropped_total()).sum::<u64>() + self.stored()
+    }
+
+    /// Items that are still stored, of all signals.
+    #[must_use]
+    pub fn stored(&self) -> u64 {
+        self.signals().iter().map(|(_, s)| s.stored).sum()
     }
 }

@@ -90,6 +90,9 @@ fn delivered(delivery: &Delivery) -> String {
             signal.rejected,
             signal.dropped_total()
         );
+        if signal.stored > 0 {
+            let _ = write!(text, ", {} stored", signal.stored);
+        }
     }
     text
 }
@@ -100,7 +103,13 @@ pub(super) fn undelivered(delivery: &Delivery) -> Option<String> {
     let count = delivery.undelivered();
     (count > 0).then(|| {
         let error = delivery.last_error.as_deref().unwrap_or("none told");
-        format!("gymrun: telemetry NOT delivered: {count} items, last error: {error}")
+        let stored = match delivery.stored() {
+            0 => String::new(),
+            stored => {
+                format!(" ({stored} of them are stored: `gymrun collector flush` with the job directory sends them)")
+            }
+        };
+        format!("gymrun: telemetry NOT delivered: {count} items{stored}, last error: {error}")
     })
 }
 

@@ -13,8 +13,10 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::collector::component::{
-    Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals,
+    Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals, guarded,
 };
+use crate::collector::deadline::Deadline;
+use crate::collector::owed::Owed;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -54,9 +56,11 @@ impl Processor for Settings {
     fn build(&self, context: Context, signal: Signal, next: Next) -> Result<Built, Problem> {
         let (sender, payloads) = mpsc::channel(CHANNEL);
         let (stop, stopping) = watch::channel(None);
+        let owed = Arc::new(context.owe(signal, 0));
         let gatherer = Gatherer {
             settings: *self,
             context,
+            owed: owed.clone(),
             next,
             payloads,
             stopping,
@@ -65,30 +69,35 @@ impl Processor for Settings {
             clock: Instant::now(),
         };
         let task = tokio::spawn(gatherer.run());
-        Ok(Built { consumer: Arc::new(Entrance { sender }), running: Box::new(Task { stop, task }) })
+        Ok(Built { consumer: Arc::new(Entrance { sender, owed }), running: Box::new(Task { stop, task }) })
     }
 }
 
 struct Entrance {
     sender: mpsc::Sender<Payload>,
+    /// What waits.
+    owed: Arc<Owed>,
 }
 
 impl Consumer for Entrance {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(async move {
             let stopped = |_| Refusal::retryable("shutdown", "the collector is stopping");
-            self.sender.send(payload).await.map_err(stopped)
+            let place = self.sender.reserve().await.map_err(stopped)?;
+            self.owed.add(payload.item_count());
+            place.send(payload);
+            Ok(())
         })
     }
 }
 
 struct Task {
-    stop: watch::Sender<Option<Instant>>,
+    stop: watch::Sender<Option<Deadline>>,
     task: JoinHandle<()>,
 }
 
 impl Running for Task {
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.stop.send_replace(Some(deadline));
             // The task fails only if it panicked; there is nothing left to stop then.
@@ -102,9 +111,10 @@ struct Gatherer {
     context: Context,
     next: Next,
     payloads: mpsc::Receiver<Payload>,
-    stopping: watch::Receiver<Option<Instant>>,
+    stopping: watch::Receiver<Option<Deadline>>,
     waiting: Payload,
     items: usize,
+    owed: Arc<Owed>,
     /// When the clock was last set back.
     clock: Instant,
 }
@@ -177,19 +187,18 @@ impl Gatherer {
         }
         let mut stopping = self.stopping.clone();
         let late = async move {
-            let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| *deadline);
+            let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| deadline.clone());
             match deadline {
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                Some(deadline) => deadline.passed().await,
                 None => std::future::pending().await,
             }
         };
-        let owed = self.context.owe(signal, items);
         let result = tokio::select! {
             biased;
-            result = self.next.consume(batch) => result,
+            result = guarded(self.next.consume(batch)) => result,
             () = late => Err(Refusal::retryable("shutdown", "the collector stopped before it could be handed on")),
         };
-        owed.settled();
+        self.owed.pay(items);
         if let Err(refusal) = result {
             self.context.count_dropped(signal, items, &refusal);
         }
@@ -203,6 +212,7 @@ impl Drop for Gatherer {
         while let Ok(payload) = self.payloads.try_recv() {
             self.items += payload.item_count();
         }
+        self.owed.pay(self.items);
         drop(self.context.owe(self.waiting.signal, self.items));
     }
 }
@@ -221,7 +231,7 @@ mod tests {
     }
 
     async fn stop(built: Built) {
-        built.running.shutdown(Instant::now() + Duration::from_secs(5)).await;
+        built.running.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(5))).await;
     }
 
     const LONG: Duration = Duration::from_mins(1);
@@ -293,7 +303,10 @@ mod tests {
         let settings = Settings { size: 3, most: 3, timeout: LONG };
         let built = settings.build(context.clone(), Signal::Traces, Next::to(Broken)).expect("builds");
         built.consumer.consume(spans(5)).await.expect("takes");
-        eventually(|| context.counters.total(Signal::Traces, &Tally::Dropped("panic".into())) == 5).await;
-        assert!(built.consumer.consume(spans(1)).await.is_err());
+        eventually(|| context.counters.total(Signal::Traces, &Tally::Dropped("panic".into())) == 3).await;
+        // What comes after it is taken as before.
+        built.consumer.consume(spans(4)).await.expect("takes");
+        stop(built).await;
+        assert_eq!(context.counters.total(Signal::Traces, &Tally::Dropped("panic".into())), 9);
     }
 }

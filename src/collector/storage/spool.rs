@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::credentials::{Credential, Removed, put_back, take_out};
+use crate::files::write_whole;
 use crate::otlp::{Payload, Signal};
 
 /// The most bytes that one spool holds.
@@ -51,6 +52,7 @@ struct Entries {
     files: BTreeMap<u64, u64>,
     bytes: u64,
     next: u64,
+    items_at_start: usize,
     /// Files that cannot be read.
     skipped: usize,
 }
@@ -66,6 +68,11 @@ impl Spool {
                 entries.files.insert(number, size);
                 entries.bytes += size;
                 entries.next = entries.next.max(number + 1);
+                // One that cannot be read is named when it is its turn.
+                entries.items_at_start += read_head(&path).map_or(0, |head| head.items);
+            } else if entry_is_unfinished(&path) {
+                // The folder is ours alone: whoever began it was killed, and it is no request.
+                fs::remove_file(&path)?;
             }
         }
         let settled = if entries.files.is_empty() { Some(Settled { problem: None }) } else { None };
@@ -84,6 +91,12 @@ impl Spool {
     pub fn len(&self) -> usize {
         let entries = self.entries();
         entries.files.len() + entries.skipped
+    }
+
+    /// How many items were stored when it was opened.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.entries().items_at_start
     }
 
     /// Stores a request without its credentials.
@@ -109,21 +122,13 @@ impl Spool {
             entries.next += 1;
             entries.next - 1
         };
-        let written = self.write_file(number, &bytes);
+        let written = write_whole(&self.path_of(number), &bytes, 0o600);
         let mut entries = self.entries();
         match written {
             Ok(()) => drop(entries.files.insert(number, size)),
             Err(_) => entries.bytes -= size,
         }
         written
-    }
-
-    fn write_file(&self, number: u64, bytes: &[u8]) -> io::Result<()> {
-        let file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        fs::write(file.path(), bytes)?;
-        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600))?;
-        file.persist(self.path_of(number)).map_err(|error| error.error)?;
-        Ok(())
     }
 
     /// The file that is stored longest.
@@ -188,6 +193,20 @@ fn number_of(path: &Path) -> Option<u64> {
     name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
 }
 
+/// Whether it is the beginning of a file that was never whole.
+fn entry_is_unfinished(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(".tmp"))
+}
+
+/// Longer is no head.
+const LONGEST_HEAD: u64 = 16 << 20;
+
+fn read_head(file: &Path) -> io::Result<Head> {
+    let mut line = Vec::new();
+    BufReader::new(fs::File::open(file)?.take(LONGEST_HEAD)).read_until(b'\n', &mut line)?;
+    Ok(serde_json::from_slice(&line)?)
+}
+
 fn read_file(file: &Path, signal: Signal, credentials: &[Credential]) -> io::Result<Payload> {
     let broken = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let bytes = fs::read(file)?;
@@ -198,6 +217,9 @@ fn read_file(file: &Path, signal: Signal, credentials: &[Credential]) -> io::Res
     }
     let wire = zstd::decode_all(&bytes[end + 1..])?;
     let mut payload = Payload::decode(signal, wire).map_err(|error| broken(error.to_string()))?;
+    if payload.item_count() != head.items {
+        return Err(broken(format!("it has {} items and says {}", payload.item_count(), head.items)));
+    }
     put_back(&mut payload, &head.removed, credentials).map_err(broken)?;
     Ok(payload)
 }

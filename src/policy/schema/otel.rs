@@ -43,6 +43,7 @@ pub fn otel(node: &Node, world: &World, problems: &mut Problems) -> OtelSpec {
         tls: tls(&fields, world),
         compression: text("compression"),
         timeout_seconds: fields.num("timeout_seconds").unwrap_or_default(),
+        queue_on_disk: text("queue") == "disk",
         log_level: text("log_level"),
         binary: fields
             .path("binary", true, world)
@@ -137,6 +138,13 @@ fn needs(fields: &Fields<'_>, spec: &OtelSpec, world: &World, problems: &mut Pro
             "service_name",
             "the key `service_name` is missing: nothing says under which name telemetry is sent",
             "`otel.service_name`, usually in the site fragment",
+        ));
+    }
+    if spec.queue_on_disk && spec.binary.is_some() {
+        problems.push(missing(
+            "queue",
+            "`disk` needs the embedded collector: an otelcol stores the token with the data",
+            "leave `otel.binary` out, or `otel.queue` = \"memory\"",
         ));
     }
     if let Some(token) = &spec.token_env

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::aggregate::Aggregator;
 use super::config::Settings;
-use crate::collector::component::{Built, Connector, Consumer, Context, Next, Refusal, Running, until};
+use crate::collector::component::{Built, Connector, Consumer, Context, Next, Refusal, Running};
+use crate::collector::deadline::Deadline;
 use crate::collector::own::OwnResource;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -88,14 +89,14 @@ struct Flushing {
 }
 
 impl Running for Flushing {
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let Self { counting, stop, mut task } = *self;
             stop.cancel();
-            if until(deadline, &mut task).await.is_none() {
+            if deadline.until(&mut task).await.is_none() {
                 task.abort();
             }
-            if counting.with(|aggregator| aggregator.changed()) && until(deadline, counting.flush()).await.is_none() {
+            if counting.with(|aggregator| aggregator.changed()) && deadline.until(counting.flush()).await.is_none() {
                 counting.context.failed("the last metrics could not be handed on in time");
             }
         })

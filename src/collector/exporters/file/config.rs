@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::time::Instant;
 
 use super::form::Form;
 use super::groups::{GroupBy, Groups};
@@ -14,6 +13,7 @@ use super::writer::{Writer, Writers};
 use crate::collector::component::{
     Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Running, Signals,
 };
+use crate::collector::deadline::Deadline;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -117,7 +117,7 @@ impl Exporter for Settings {
             if let Some(group_by) = self.group_by.clone() {
                 return Groups::start(*self, group_by, context);
             }
-            let writer = context.shared.get::<Writers>().open(&self, &context)?;
+            let writer = context.shared.get::<Writers>().open(&self, &context).await?;
             let file = File { writer: writer.clone(), context };
             Ok(Built { consumer: Arc::new(file), running: Box::new(Open { writer }) })
         })
@@ -144,7 +144,7 @@ impl Running for Open {
         Box::pin(self.writer.flush())
     }
 
-    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, _deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move { self.writer.flush().await })
     }
 }

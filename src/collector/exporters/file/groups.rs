@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
-use tokio::time::Instant;
+use tokio::sync::Mutex;
 
 use super::config::Settings;
 use super::writer::{Writer, Writers};
 use crate::collector::component::{Built, Consumer, Context, Refusal, Running};
+use crate::collector::deadline::Deadline;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, Payload, Resource};
@@ -74,8 +75,8 @@ impl Groups {
         base.join(inner.strip_prefix("/").unwrap_or(&inner))
     }
 
-    fn writer(&self, path: PathBuf) -> Result<(Arc<Writer>, Option<Arc<Writer>>), Refusal> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn writer(&self, path: PathBuf) -> Result<(Arc<Writer>, Option<Arc<Writer>>), Refusal> {
+        let mut open = self.open.lock().await;
         if let Some(place) = open.writers.iter().position(|(known, _)| *known == path) {
             let used = open.writers.remove(place);
             open.writers.extend(used);
@@ -85,7 +86,8 @@ impl Groups {
             }
             // A file that was closed to make room goes on where it was: only its first opening empties it.
             let (settings, writers) = (self.settings.at(&path), self.context.shared.get::<Writers>());
-            let writer = writers.open(&settings, &self.context).map_err(|problem| failed(&path, &problem.message))?;
+            let writer = writers.open(&settings, &self.context).await;
+            let writer = writer.map_err(|problem| failed(&path, &problem.message))?;
             open.writers.push_back((path, writer));
         }
         let closed = if open.writers.len() > self.group_by.most_open { open.writers.pop_front() } else { None };
@@ -94,8 +96,8 @@ impl Groups {
         Ok((writer, closed.map(|(_, writer)| writer)))
     }
 
-    fn writers(&self) -> Vec<Arc<Writer>> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn writers(&self) -> Vec<Arc<Writer>> {
+        let open = self.open.lock().await;
         open.writers.iter().map(|(_, writer)| writer.clone()).collect()
     }
 
@@ -119,7 +121,7 @@ impl Groups {
         }
         for (segment, group) in groups {
             let items = group.item_count();
-            match self.writer(self.path(&segment)) {
+            match self.writer(self.path(&segment)).await {
                 Ok((writer, closed)) => {
                     if let Some(closed) = closed {
                         closed.flush().await;
@@ -171,12 +173,12 @@ struct Stop {
 impl Running for Stop {
     fn flush(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let writers = self.groups.writers();
+            let writers = self.groups.writers().await;
             join_all(writers.iter().map(Writer::flush)).await;
         })
     }
 
-    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, _deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move { self.flush().await })
     }
 }

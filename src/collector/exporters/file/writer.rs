@@ -17,6 +17,7 @@ use super::form::Form;
 use super::output::Output;
 use crate::collector::component::{Context, Refusal};
 use crate::collector::counters::Tally;
+use crate::collector::owed::Owed;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
@@ -29,7 +30,7 @@ const FULL: usize = 8 << 20;
 /// The writers of one collector by path.
 #[derive(Default)]
 pub(super) struct Writers {
-    open: Mutex<HashMap<PathBuf, Weak<Writer>>>,
+    open: tokio::sync::Mutex<HashMap<PathBuf, Weak<Writer>>>,
 }
 
 /// The files that this process has opened: a reload of the configuration does not empty them again.
@@ -40,8 +41,8 @@ pub struct OpenedFiles {
 
 impl Writers {
     /// The writer of the path; opens the file if no other exporter has.
-    pub fn open(&self, settings: &Settings, context: &Context) -> Result<Arc<Writer>, Problem> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    pub async fn open(&self, settings: &Settings, context: &Context) -> Result<Arc<Writer>, Problem> {
+        let mut open = self.open.lock().await;
         let key = std::path::absolute(&settings.path).unwrap_or_else(|_| settings.path.clone());
         if let Some(writer) = open.get(&key).and_then(Weak::upgrade) {
             let path = settings.path.display();
@@ -53,7 +54,10 @@ impl Writers {
         }
         let opened = context.shared.get::<OpenedFiles>();
         let again = !opened.paths.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
-        let output = open_file(settings, again).map_err(|error| {
+        // It may block: a pipe waits for its reader.
+        let opening = settings.clone();
+        let output = tokio::task::spawn_blocking(move || open_file(&opening, again)).await;
+        let output = output.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(|error| {
             let problem = Problem::new(format!("cannot open {}: {error}", settings.path.display()));
             problem.hint("make the directory first, or set `create_directory: true`")
         })?;
@@ -113,11 +117,11 @@ struct Pending {
     messages: Vec<Message>,
 }
 
-#[derive(Clone)]
 struct Message {
     context: Context,
     signal: Signal,
     items: usize,
+    owed: Owed,
 }
 
 impl Drop for Writer {
@@ -186,13 +190,15 @@ impl Writer {
         };
         drop(writing);
         self.waiting.room.notify_waiters();
-        for Message { context, signal, items } in &messages[..written] {
-            context.count(*signal, Tally::Written, *items);
-        }
         let why = failure.unwrap_or_default();
-        for Message { context, signal, items } in &messages[written..] {
-            let message = format!("cannot write {}: {why}", self.path.display());
-            context.count_dropped(*signal, *items, &Refusal::permanent("write_failed", message));
+        for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {
+            owed.settled();
+            if place < written {
+                context.count(signal, Tally::Written, items);
+            } else {
+                let message = format!("cannot write {}: {why}", self.path.display());
+                context.count_dropped(signal, items, &Refusal::permanent("write_failed", message));
+            }
         }
     }
 
@@ -210,7 +216,8 @@ impl Pending {
         })?;
         self.ends.push(self.bytes.len());
         let (context, signal, items) = (context.clone(), payload.signal, payload.item_count());
-        self.messages.push(Message { context, signal, items });
+        let owed = context.owe(signal, items);
+        self.messages.push(Message { context, signal, items, owed });
         Ok(())
     }
 }
@@ -237,8 +244,8 @@ mod tests {
         let path = directory.path().join("x.jsonl");
         let one = testing::context("exporters/file/a");
         let two = Context { name: "exporters/file/b".into(), ..one.clone() };
-        let first = one.shared.get::<Writers>().open(&settings(&path), &one).expect("opens");
-        let second = two.shared.get::<Writers>().open(&settings(&path), &two).expect("opens");
+        let first = one.shared.get::<Writers>().open(&settings(&path), &one).await.expect("opens");
+        let second = two.shared.get::<Writers>().open(&settings(&path), &two).await.expect("opens");
         for _ in 0..3 {
             first.write(&one, testing::spans(2)).await.expect("writes");
             second.write(&two, testing::spans(1)).await.expect("writes");
@@ -256,7 +263,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("directory");
         let path = directory.path().join("x.jsonl");
         let context = testing::context("exporters/file");
-        let writer = context.shared.get::<Writers>().open(&settings(&path), &context).expect("opens");
+        let writer = context.shared.get::<Writers>().open(&settings(&path), &context).await.expect("opens");
         writer.write(&context, testing::spans(1)).await.expect("writes");
         testing::eventually(|| context.counters.total(Signal::Traces, &Tally::Written) == 1).await;
     }
@@ -266,7 +273,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("directory");
         let path = directory.path().join("no/such/x.jsonl");
         let context = testing::context("exporters/file");
-        let problem = context.shared.get::<Writers>().open(&settings(&path), &context).err().expect("fails");
+        let problem = context.shared.get::<Writers>().open(&settings(&path), &context).await.err().expect("fails");
         assert!(problem.message.contains("no/such/x.jsonl"), "{problem}");
     }
 
@@ -274,7 +281,7 @@ mod tests {
     async fn what_cannot_be_written_is_counted() {
         let context = testing::context("exporters/file");
         let full = settings(Path::new("/dev/full"));
-        let writer = context.shared.get::<Writers>().open(&full, &context).expect("opens");
+        let writer = context.shared.get::<Writers>().open(&full, &context).await.expect("opens");
         writer.write(&context, testing::spans(4)).await.expect("takes");
         writer.flush().await;
         assert_eq!(context.counters.total(Signal::Traces, &Tally::Dropped("write_failed".into())), 4);

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::sync::Semaphore;
@@ -16,11 +17,15 @@ use super::batcher::{Batcher, Load};
 use super::queue::Queue;
 use super::room::Room;
 use super::sender::{Sender, Stop, Transport, given_up};
-use crate::collector::component::{Built, Consumer, Context, Refusal, Running, until};
+use crate::collector::component::{Built, Consumer, Context, Refusal, Running, items_word, until};
 use crate::collector::counters::Tally;
+use crate::collector::deadline::Deadline;
 use crate::collector::storage::{Spool, Storages};
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
+
+/// The most of a stop's time that is kept for storing what was not sent.
+const LONGEST_STORING: Duration = Duration::from_secs(2);
 
 /// What one signal needs.
 pub(in crate::collector::exporters) struct Way {
@@ -51,6 +56,9 @@ impl Lanes {
                 Some(id) => Some(context.shared.get::<Storages>().open(id, context, signal)?),
                 None => None,
             };
+            if let Some(spool) = &spool {
+                context.counters.resume(&context.name, signal, spool.items());
+            }
             let lane = Arc::new(Lane::new(sender, queue.cloned(), spool));
             lane.send_stored();
             lanes.push(lane);
@@ -61,14 +69,18 @@ impl Lanes {
 }
 
 impl Running for Lanes {
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.stop.last_try.cancel();
             for lane in &self.lanes {
                 lane.tasks.close();
             }
             let ended = || join_all(self.lanes.iter().map(|lane| lane.tasks.wait()));
-            if until(deadline, ended()).await.is_none() {
+            // What is to be stored needs some of the time.
+            let stores = self.lanes.iter().any(|lane| lane.spool.is_some());
+            let left = deadline.at().saturating_duration_since(Instant::now());
+            let early = if stores { (left / 4).min(LONGEST_STORING) } else { Duration::ZERO };
+            if deadline.until(until(deadline.at() - early, ended())).await.flatten().is_none() {
                 self.stop.abandon.cancel();
                 ended().await;
             }
@@ -129,7 +141,9 @@ impl Lane {
         let ticket = match queue.room.enter(&payload, queue.block).await {
             Ok(ticket) => ticket,
             Err(refusal) if self.spool.is_some() => {
-                self.store(payload, &refusal).await;
+                let items = payload.item_count();
+                let stored = self.put(payload, &refusal).await;
+                self.count_stored(items, &refusal, stored);
                 return Ok(());
             }
             Err(refusal) => return Err(refusal),
@@ -175,41 +189,50 @@ impl Lane {
 
     async fn wait_and_send(self: Arc<Self>, Load { payload, tickets }: Load) {
         let Some(queue) = &self.queue else { return };
+        let items = payload.item_count();
+        let owed = self.sender.context.owe(self.sender.signal, items);
         let turn = tokio::select! {
             turn = queue.turns.acquire() => turn.ok(),
             () = self.sender.stop.abandon.cancelled() => None,
         };
         let kept = self.spool.is_some().then(|| payload.clone());
-        let items = payload.item_count();
-        let owed = self.sender.context.owe(self.sender.signal, items);
         let result = if turn.is_some() { self.sender.send(payload).await } else { Err(given_up()) };
-        owed.settled();
         drop(turn);
         let Err(refusal) = result else {
+            owed.settled();
             self.send_stored();
             return;
         };
         if let Some(payload) = kept.filter(|_| refusal.retryable) {
-            self.store(payload, &refusal).await;
-        } else if tickets.iter().filter(|ticket| ticket.refuse(&refusal)).count() == 0 {
+            let stored = self.put(payload, &refusal).await;
+            owed.settled();
+            self.count_stored(items, &refusal, stored);
+            return;
+        }
+        owed.settled();
+        if tickets.iter().filter(|ticket| ticket.refuse(&refusal)).count() == 0 {
             self.sender.context.count_dropped(self.sender.signal, items, &refusal);
         }
     }
 
-    /// Keeps what cannot be sent; what cannot be kept either is dropped.
-    async fn store(&self, payload: Payload, why: &Refusal) {
-        let Some(spool) = &self.spool else { return };
-        let (context, signal, items) = (&self.sender.context, self.sender.signal, payload.item_count());
-        match spool.put(payload).await {
+    /// Keeps what cannot be sent.
+    async fn put(&self, payload: Payload, why: &Refusal) -> Result<(), Refusal> {
+        let Some(spool) = &self.spool else { return Err(why.clone()) };
+        spool.put(payload).await.map_err(|error| {
+            let message = format!("{}; and it cannot be stored: {error}", why.message);
+            Refusal { message, ..why.clone() }
+        })
+    }
+
+    /// Counts what was stored; what cannot be stored either is dropped.
+    fn count_stored(&self, items: usize, why: &Refusal, stored: Result<(), Refusal>) {
+        let (context, signal) = (&self.sender.context, self.sender.signal);
+        match stored {
             Ok(()) => {
                 context.count(signal, Tally::Stored, items);
-                let word = crate::collector::component::items_word(signal);
-                context.failed(&format!("stored {items} {word} ({}): {}", why.reason, why.message));
+                context.failed(&format!("stored {items} {} ({}): {}", items_word(signal), why.reason, why.message));
             }
-            Err(error) => {
-                let message = format!("{}; and it cannot be stored: {error}", why.message);
-                context.count_dropped(signal, items, &Refusal { message, ..why.clone() });
-            }
+            Err(refusal) => context.count_dropped(signal, items, &refusal),
         }
     }
 
@@ -237,7 +260,9 @@ impl Lane {
         let payload = match spool.read(entry, signal).await {
             Ok(payload) => payload,
             Err(error) => {
-                context.failed(&format!("cannot read {}: {error}; it stays there", entry.display()));
+                // Each is named: a person has to look at it.
+                context.log.error(&format!("cannot read {}: {error}; it stays there", entry.display()));
+                context.counters.set_last_error(&format!("{}: cannot read {}: {error}", context.name, entry.display()));
                 spool.skip(entry);
                 return Ok(());
             }

@@ -54,6 +54,7 @@ impl Sender {
         loop {
             let last = self.stop.last_try.is_cancelled();
             let outcome = tokio::select! {
+                biased;
                 outcome = self.transport.attempt(request.clone()) => outcome,
                 () = self.stop.abandon.cancelled() => return Err(given_up()),
             };

@@ -1,14 +1,14 @@
 //! What the extension is told, and how it starts.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use nix::fcntl::{Flock, FlockArg};
-use tokio::time::Instant;
 
 use crate::collector::component::{Context, Extension, Factory, Running, Signals};
+use crate::collector::deadline::Deadline;
 use crate::collector::section::Section;
 use crate::collector::storage::Storages;
 use crate::diag::Problem;
@@ -45,13 +45,15 @@ impl Extension for Settings {
                 let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
                 made.map_err(|error| refused(format!("cannot make the directory ({error})")))?;
             }
-            let lock = OpenOptions::new().create(true).append(true).open(self.directory.join("lock"));
+            let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(self.directory.join("lock"));
             let lock = lock.map_err(|error| {
                 let problem = refused(format!("cannot use the directory ({error})"));
                 problem.hint("make it first, or set `create_directory: true`")
             })?;
-            let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock)
-                .map_err(|_| refused("another process uses the directory".to_owned()))?;
+            let lock = Flock::lock(lock, FlockArg::LockExclusiveNonblock).map_err(|_| {
+                let problem = refused("another process uses the directory".to_owned());
+                problem.hint("a collector that still runs, or a `gymrun collector flush`: wait for its end")
+            })?;
             let id = context.name.strip_prefix("extensions/").unwrap_or(&context.name);
             context.shared.get::<Storages>().add(id, self.directory.clone());
             Ok(Box::new(Locked { _lock: lock }) as Box<dyn Running>)
@@ -64,7 +66,7 @@ struct Locked {
 }
 
 impl Running for Locked {
-    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, _deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 }

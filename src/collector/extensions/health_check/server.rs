@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::Settings;
 use crate::collector::component::{Context, Extension, Running, until};
 use crate::collector::controls::{Controls, State};
+use crate::collector::deadline::Deadline;
 use crate::collector::duration::go_text;
 use crate::collector::listen::listen;
 use crate::diag::Problem;
@@ -51,7 +52,7 @@ struct Server {
 }
 
 impl Running for Server {
-    fn shutdown(self: Box<Self>, _deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, _deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.stop.cancel();
             // A client that keeps its connection open must not keep the collector.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{GrpcSettings, HttpSettings};
 use super::intake::Intake;
 use super::{grpc, http};
-use crate::collector::component::{Context, Outputs, Receiver, Running, until};
+use crate::collector::component::{Context, Outputs, Receiver, Running};
+use crate::collector::deadline::Deadline;
 use crate::collector::listen::listen;
 use crate::diag::Problem;
 
@@ -74,12 +74,12 @@ pub(super) struct Listening {
 }
 
 impl Running for Listening {
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let Self { stop, abandoned, mut servers } = *self;
             stop.cancel();
             let all = join_all(servers.iter_mut());
-            if until(deadline, all).await.is_none() {
+            if deadline.until(all).await.is_none() {
                 // Refuses what is in flight; the answers may still go out while the rest of the collector stops.
                 abandoned.cancel();
                 servers.iter().for_each(JoinHandle::abort);

@@ -27,6 +27,12 @@ pub const OTEL: Table = Table {
         key("tls", Type::Table(&TLS), "{}", ""),
         with("compression", Type::Word(&["gzip", "none", "zstd", "snappy", "zlib", "deflate", "lz4"], &[]), "gzip", ""),
         with("timeout_seconds", Type::Num(true), "30", "of one request"),
+        with(
+            "queue",
+            Type::Word(&["memory", "disk"], &[]),
+            "memory",
+            "where what cannot be sent is kept: `disk` is `otel/queue`, for `gymrun collector flush`",
+        ),
         with("log_level", Type::Word(&["debug", "info", "warn", "error"], &[]), "info", "of the collector's own log"),
         key("binary", Type::OneOf(&[Type::Path, Type::Off]), "`false`: embedded", "an otelcol"),
         later("container"),

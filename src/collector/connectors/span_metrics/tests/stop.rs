@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::*;
 use crate::collector::component::{Connector as _, Consumer, Next, Refusal};
 use crate::collector::connectors::span_metrics::connector::SpanMetrics;
+use crate::collector::deadline::Deadline;
 use crate::collector::testing;
 
 #[derive(Clone, Default)]
@@ -31,7 +32,7 @@ async fn the_stop_hands_on_what_came_after_the_last_flush_and_no_more() {
         if spans > 0 {
             built.consumer.consume(shop((0..spans).map(|_| span("a", 1)).collect())).await.expect("taken");
         }
-        built.running.shutdown(Instant::now() + Duration::from_secs(5)).await;
+        built.running.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(5))).await;
         let kept = kept.0.lock().expect("lock");
         if spans == 0 {
             assert!(kept.is_empty());

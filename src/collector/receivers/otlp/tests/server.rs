@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::collector::component::{Consumer, Context, Next, Outputs, Running};
+use crate::collector::deadline::Deadline;
 use crate::collector::log::{Level, Log};
 use crate::collector::receivers::otlp::body::ENCODINGS;
 use crate::collector::receivers::otlp::config::{GrpcSettings, HttpSettings};
@@ -54,7 +55,7 @@ pub async fn start(consumer: impl Consumer + 'static, max_message: usize, max_bo
 
 impl Server {
     pub async fn stop(self, within: Duration) {
-        Box::new(self.running).shutdown(Instant::now() + within).await;
+        Box::new(self.running).shutdown(Deadline::fixed(Instant::now() + within)).await;
     }
 }
 

@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 use super::super::config::TargetSettings;
 use super::super::record::{Memory, Times};
 use super::fetch::Fetcher;
-use crate::collector::component::{Context, Next, Outputs, Receiver, Running, until};
+use crate::collector::component::{Context, Next, Outputs, Receiver, Running};
 use crate::collector::controls::ScrapeNow;
 use crate::collector::counters::Tally;
+use crate::collector::deadline::Deadline;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 
@@ -82,11 +83,11 @@ pub(super) struct Scraping {
 }
 
 impl Running for Scraping {
-    fn shutdown(self: Box<Self>, deadline: Instant) -> BoxFuture<'static, ()> {
+    fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let Self { stop, mut tasks } = *self;
             stop.cancel();
-            if until(deadline, join_all(tasks.iter_mut())).await.is_none() {
+            if deadline.until(join_all(tasks.iter_mut())).await.is_none() {
                 tasks.iter().for_each(JoinHandle::abort);
             }
         })
@@ -179,7 +180,10 @@ impl Scraper {
             self.context.count(Signal::Metrics, Tally::Received, record.broken_points);
             self.context.count(Signal::Metrics, Tally::Dropped("contradictory".into()), record.broken_points);
         }
-        if let Err(refusal) = self.next.consume(record.payload).await {
+        let owed = self.context.owe(Signal::Metrics, points);
+        let result = self.next.consume(record.payload).await;
+        owed.settled();
+        if let Err(refusal) = result {
             self.context.count_dropped(Signal::Metrics, points, &refusal);
         }
         true

@@ -15,6 +15,7 @@ use super::{Authorization, ClientSettings, PrometheusReceiver, Request, Secret, 
 use crate::collector::component::{Consumer, Context, Next, Outputs, Refusal, Running as _, Shared};
 use crate::collector::controls::Controls;
 use crate::collector::counters::Counters;
+use crate::collector::deadline::Deadline;
 use crate::collector::log::{Level, Log};
 use crate::collector::receivers::prometheus::config::TargetSettings;
 use crate::collector::receivers::prometheus::record::{Labels, Rules};
@@ -136,7 +137,7 @@ impl Run {
     }
 
     async fn stop(self) {
-        Box::new(self.scraping).shutdown(Instant::now() + Duration::from_secs(5)).await;
+        Box::new(self.scraping).shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(5))).await;
     }
 }
 
