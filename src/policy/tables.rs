@@ -303,6 +303,7 @@ fn otel(lua: &Lua, spec: &OtelSpec) -> mlua::Result<Table> {
     block.set("headers", headers)?;
     block.set("tls", tls)?;
     block.set("compression", spec.compression.as_str())?;
+    block.set("queue", spec.queue.as_str())?;
     block.set("timeout_seconds", spec.timeout_seconds)?;
     block.set("log_level", spec.log_level.as_str())?;
     block.set("binary", or_off(lua, spec.binary.as_ref().map(|b| b.value.as_str()))?)?;

@@ -171,6 +171,36 @@ fn a_token_that_cannot_be_a_header_is_refused_unseen() {
     folder(&[("job.lua", &script)]).variable("OTEL_TOKEN", "s3cr3t\n").plan("job.lua");
 }
 
+/// What cannot be sent is kept below the job directory, by gymrun's own collector alone: an otelcol would keep the token.
+#[test]
+fn a_queue_on_disk_is_a_storage_of_the_embedded_collector() {
+    let plan_of = |more: &str| {
+        let body = format!("otel = {{ service_name = 's', {more} }}, driver = {{ command = {{ 'd' }} }}");
+        folder(&[("job.lua", &job(&body))]).variable("OTEL_TOKEN", "t")
+    };
+    let document = |more: &str| {
+        let plan = plan_of(more).plan("job.lua");
+        serde_json::to_value(&plan.collector.expect("a collector").config).expect("JSON")
+    };
+    let on_disk = document("endpoint = 'https://x', queue = 'disk'");
+    assert_eq!(on_disk["exporters"]["otlp_http/managed"]["sending_queue"]["storage"], "file_storage", "{on_disk}");
+    let storage = &on_disk["extensions"]["file_storage"];
+    assert!(
+        storage["directory"].to_string().contains("/otel/queue") && storage["create_directory"] == true,
+        "{storage}"
+    );
+    assert_eq!(on_disk["service"]["extensions"].as_array().map(Vec::len), Some(2));
+    for more in
+        ["endpoint = 'https://x'", "endpoint = 'https://x', queue = 'memory'", "endpoint = false, queue = 'disk'"]
+    {
+        let document = document(more);
+        assert!(document["extensions"].get("file_storage").is_none(), "{more}: {document}");
+        assert!(!document.to_string().contains("sending_queue"), "{more}: {document}");
+    }
+    let text = plan_of("endpoint = 'https://x', queue = 'disk', binary = '/bin/otelcol'").problems("job.lua");
+    assert!(text.contains("otel.queue") && text.contains("embedded"), "{text}");
+}
+
 #[test]
 fn what_no_program_can_be_given_is_refused() {
     for (body, path) in [

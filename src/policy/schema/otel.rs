@@ -43,7 +43,7 @@ pub fn otel(node: &Node, world: &World, problems: &mut Problems) -> OtelSpec {
         tls: tls(&fields, world),
         compression: text("compression"),
         timeout_seconds: fields.num("timeout_seconds").unwrap_or_default(),
-        queue_on_disk: text("queue") == "disk",
+        queue: text("queue"),
         log_level: text("log_level"),
         binary: fields
             .path("binary", true, world)
@@ -140,7 +140,7 @@ fn needs(fields: &Fields<'_>, spec: &OtelSpec, world: &World, problems: &mut Pro
             "`otel.service_name`, usually in the site fragment",
         ));
     }
-    if spec.queue_on_disk && spec.binary.is_some() {
+    if spec.queue == "disk" && spec.binary.is_some() {
         problems.push(missing(
             "queue",
             "`disk` needs the embedded collector: an otelcol stores the token with the data",

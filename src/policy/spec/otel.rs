@@ -75,8 +75,8 @@ pub struct OtelSpec {
     pub compression: String,
     /// Seconds of one request.
     pub timeout_seconds: f64,
-    /// Whether what cannot be sent is kept on disk, instead of in memory alone.
-    pub queue_on_disk: bool,
+    /// Where what cannot be sent is kept: `memory` or `disk`.
+    pub queue: String,
     /// The collector's own log.
     pub log_level: String,
     /// An otelcol: a bare name, or absolute; `None` is the embedded collector.
