@@ -1,6 +1,6 @@
-//! One thread that reads all events: writes them down, folds the summary, shows them, exports them.
+//! One thread that reads all events: writes them down, folds the summary, exports them, hands them to the terminal's thread.
 //!
-//! The supervisor only puts events into a queue, so a slow disk or terminal never holds it up.
+//! The supervisor only puts events into a queue, so a slow disk never holds it up, and a slow terminal holds up nobody.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::events::{Event, EventKind, Sink};
 use crate::files::write_whole;
 use crate::jobdir::{EventLog, Summary, lens_warnings};
 use crate::plan::Plan;
-use crate::report::Reporter;
+use crate::report::{Reporter, Terminal};
 use crate::telemetry::Exporter;
 
 /// How long the last of gymrun's own telemetry may take: one export of each signal.
@@ -41,7 +41,7 @@ impl Recorder {
             job_dir: job_dir.to_owned(),
             log,
             log_failed: false,
-            reporter,
+            terminal: Terminal::start(reporter)?,
             exporter,
         };
         let thread = Builder::new().name("events".to_owned()).spawn(move || reading.run(&messages))?;
@@ -80,7 +80,7 @@ struct Reading {
     job_dir: PathBuf,
     log: EventLog,
     log_failed: bool,
-    reporter: Reporter,
+    terminal: Terminal,
     exporter: Exporter,
 }
 
@@ -98,6 +98,7 @@ impl Reading {
         }
         // Without a collector to stop, or after it died, nobody has asked for this yet.
         self.exporter.finish();
+        self.terminal.end();
         self.summary
     }
 
@@ -115,14 +116,14 @@ impl Reading {
             && !self.log_failed
         {
             self.log_failed = true;
-            (self.reporter.line_sink())(&format!("gymrun: warning: cannot write events.jsonl: {error}"));
+            self.terminal.say(format!("gymrun: warning: cannot write events.jsonl: {error}"));
         }
         self.summary.apply(event);
         if matches!(event.kind, EventKind::JobEnded { .. }) {
             // result.json stands before the last line says that the job is over.
             self.write_result();
         }
-        self.reporter.apply(event, &self.summary);
+        self.terminal.show(event, &self.summary);
         self.exporter.apply(event);
     }
 
@@ -131,7 +132,7 @@ impl Reading {
             .map_err(io::Error::other)
             .and_then(|result| write_whole(&self.job_dir.join("result.json"), &result, 0o600));
         if let Err(error) = written {
-            (self.reporter.line_sink())(&format!("gymrun: warning: cannot write result.json: {error}"));
+            self.terminal.say(format!("gymrun: warning: cannot write result.json: {error}"));
         }
     }
 }

@@ -8,7 +8,9 @@ mod live;
 mod plan_text;
 mod reporter;
 mod table;
+mod terminal;
 
 pub use plan_text::{PlanView, plan_text};
 pub use reporter::{LineSink, Reporter, Style};
 pub use table::table;
+pub use terminal::Terminal;

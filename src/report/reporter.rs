@@ -40,6 +40,12 @@ impl Reporter {
         Self { style, live, job_dir: PathBuf::from(&plan.job_dir) }
     }
 
+    /// How it shows events.
+    #[must_use]
+    pub fn style(&self) -> Style {
+        self.style
+    }
+
     /// Where others may write lines of processes.
     #[must_use]
     pub fn line_sink(&self) -> LineSink {
