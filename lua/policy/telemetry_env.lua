@@ -35,13 +35,17 @@ local function resource_attributes(attributes)
   return table.concat(parts, ",")
 end
 
--- Where the SDK sends; logs always leave by gRPC.
-local function exporter(job, env)
+-- Where the SDK sends. Gym's servers send logs by gRPC whatever the protocol is; others are told to do the same, unless the
+-- author sends theirs elsewhere.
+local function exporter(job, process, env)
   local http = "http://localhost:" .. gym.port("otel_collector", "http")
   local grpc = "http://localhost:" .. gym.port("otel_collector", "grpc")
   env.OTEL_EXPORTER_OTLP_ENDPOINT = job.otel.protocol == "grpc" and grpc or http
   env.OTEL_EXPORTER_OTLP_PROTOCOL = job.otel.protocol
   env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = grpc
+  if process.env.OTEL_EXPORTER_OTLP_LOGS_ENDPOINT == nil then
+    env.OTEL_EXPORTER_OTLP_LOGS_PROTOCOL = "grpc"
+  end
   -- An inherited variable of one signal would win over those for all: data would go elsewhere, or nowhere.
   for _, signal in ipairs { "TRACES", "METRICS", "LOGS" } do
     for _, what in ipairs { "ENDPOINT", "PROTOCOL" } do
@@ -84,7 +88,7 @@ function M.environment(job, process)
   end
   env.OTEL_RESOURCE_ATTRIBUTES = resource_attributes(attributes)
   if job.otel.enabled then
-    exporter(job, env)
+    exporter(job, process, env)
   end
   return env
 end

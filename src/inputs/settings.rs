@@ -82,6 +82,9 @@ fn split(argument: &str) -> Result<(Vec<String>, &str), &'static str> {
         if key.is_empty() {
             return Err("a part of the path is empty");
         }
+        if !rest.starts_with('"') && key.ends_with(']') && key.contains('[') {
+            return Err("a list is set as a whole, `key=[a, b]`, not by item");
+        }
         path.push(key.to_owned());
         match after.chars().next() {
             Some('.') => rest = &after[1..],

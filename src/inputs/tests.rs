@@ -168,7 +168,7 @@ fn settings_are_yaml_at_a_path() {
 
 #[test]
 fn wrong_settings_are_all_named() {
-    let text = set(&["a", ".b=1", "c.\"d=1", "e={", "_f=1", "g=${x}"]).unwrap_err().to_string();
+    let text = set(&["a", ".b=1", "c.\"d=1", "e={", "_f=1", "g=${x}", "driver.command[1]=x"]).unwrap_err().to_string();
     for part in [
         "--set `a`: there is no `=`",
         "a part of the path is empty",
@@ -176,6 +176,7 @@ fn wrong_settings_are_all_named() {
         "error: e: not valid YAML",
         "`_f` is a scratch key",
         "g: unknown form `${x}`",
+        "--set `driver.command[1]=x`: a list is set as a whole, `key=[a, b]`, not by item",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

@@ -10,6 +10,9 @@ use super::watch::Watch;
 use crate::diag::{Location, Problem, Problems};
 use crate::inputs::World;
 
+/// `LUA_IDSIZE` without the closing zero.
+const LONGEST_NAME: usize = 59;
+
 /// Where `gym.log` and `print` go.
 #[derive(Clone)]
 pub struct LogSink(Arc<dyn Fn(&str) + Send + Sync>);
@@ -117,14 +120,16 @@ pub fn author_line(lua: &Lua) -> Location {
     lua.app_data_ref::<Host>().map(|host| host.watch.last_line()).unwrap_or_default()
 }
 
-/// The loaded file that a message means by `name`, which Lua shortens from the left if it is long.
+/// The loaded file that a message means by `name`, which Lua shortens if it is long: from the left, and for policy from the
+/// right.
 pub fn chunk_named(lua: &Lua, name: &str) -> Option<String> {
     let host = lua.app_data_ref::<Host>()?;
     let chunks = host.chunks.borrow();
     if let Some(end) = name.strip_prefix("...") {
         return chunks.iter().rev().find(|chunk| chunk.ends_with(end)).cloned();
     }
-    chunks.iter().find(|chunk| *chunk == name).cloned()
+    let is_meant = |chunk: &&String| *chunk == name || name.len() == LONGEST_NAME && chunk.starts_with(name);
+    chunks.iter().find(is_meant).cloned()
 }
 
 /// A problem of a value, kept until all are said.

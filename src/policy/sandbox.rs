@@ -8,11 +8,14 @@ use mlua::{Function, Lua, Table, Value, Variadic};
 use super::failure::{LimitReached, Raised, raise, raise_problem};
 use super::host::{host, prelude};
 use super::{library, modules};
-use crate::diag::{Problem, nearest};
+use crate::diag::{Location, Problem, nearest};
 use crate::inputs::{Language, SourceFile};
 
 const VALUES: &str = include_str!("../../lua/prelude/values.lua");
 const GLOBALS: &str = include_str!("../../lua/prelude/globals.lua");
+
+/// What compiled Lua begins with.
+const BYTECODE: char = '\u{1b}';
 
 /// The names under which the VM keeps its tables in the registry.
 const MODULE: &str = "gymrun.module";
@@ -115,23 +118,26 @@ fn require_for_policy(lua: &Lua, name: &str) -> mlua::Result<Value> {
         return Err(raise(lua, format!("module `{name}` not found")));
     };
     once(lua, name, |lua| {
-        let source = policy_source(lua, stem)?;
+        let (source, chunk_name) = policy_source(lua, name, stem)?;
         let globals: Table = lua.named_registry_value(POLICY_GLOBALS)?;
-        let chunk = lua.load(source).set_name(format!("={name}")).set_mode(ChunkMode::Text);
+        // `=`: frames of policy are skipped where an author is told of a line.
+        let chunk = lua.load(source).set_name(format!("={chunk_name}")).set_mode(ChunkMode::Text);
         chunk.set_environment(globals).call(name)
     })
 }
 
-/// The text of a policy module: from `$GYMRUN_LUA_PATH/policy` if it is there, else from the binary.
-fn policy_source(lua: &Lua, stem: &str) -> mlua::Result<String> {
+/// The text of a policy module and what messages call it: from `$GYMRUN_LUA_PATH/policy` if it is there, else from the binary.
+fn policy_source(lua: &Lua, name: &str, stem: &str) -> mlua::Result<(String, String)> {
     if let Some(folder) = host(lua)?.world.variable("GYMRUN_LUA_PATH").filter(|path| !path.is_empty()) {
         let file = host(lua)?.world.absolute(Path::new(folder)).join("policy").join(format!("{stem}.lua"));
         if is_name(stem) && file.is_file() {
-            return Ok(read(lua, &file)?.text);
+            let file = read(lua, &file)?;
+            let text = text_of(lua, &file)?;
+            return Ok((text, file.display));
         }
     }
     match library::source(stem) {
-        Some(text) => Ok(text.to_owned()),
+        Some(text) => Ok((text.to_owned(), name.to_owned())),
         None => Err(raise_problem(
             lua,
             Problem::new(format!("module `policy.{stem}` not found")).suggest(stem, library::names()),
@@ -213,13 +219,22 @@ pub fn run_author(lua: &Lua, file: &SourceFile) -> mlua::Result<Value> {
     load(lua, file, Some(globals))?.call(())
 }
 
-/// A file as a function that is ready to run. A first line that begins with `#` is for the shell.
-fn load(lua: &Lua, file: &SourceFile, globals: Option<Table>) -> mlua::Result<Function> {
+/// The text of a file that is about to be loaded. A first line that begins with `#` is for the shell.
+fn text_of(lua: &Lua, file: &SourceFile) -> mlua::Result<String> {
     host(lua)?.add_chunk(&file.display);
-    let text = match file.text.strip_prefix('#') {
+    if file.text.starts_with(BYTECODE) {
+        let problem = Problem::new("the file is bytecode, not text").in_file(Location::file(file.display.clone()));
+        return Err(mlua::Error::external(Raised(problem.hint("give the Lua source that it was compiled from"))));
+    }
+    Ok(match file.text.strip_prefix('#') {
         Some(rest) => format!("-- {rest}"),
         None => file.text.clone(),
-    };
+    })
+}
+
+/// A file as a function that is ready to run.
+fn load(lua: &Lua, file: &SourceFile, globals: Option<Table>) -> mlua::Result<Function> {
+    let text = text_of(lua, file)?;
     let chunk = lua.load(text).set_name(format!("@{}", file.display)).set_mode(ChunkMode::Text);
     match globals {
         Some(globals) => chunk.set_environment(globals),
