@@ -5,10 +5,13 @@
 //! [`DIFFERENT`].
 
 #![expect(clippy::disallowed_methods, reason = "tests start the program under test themselves")]
-#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
-use std::path::{Path, PathBuf};
+mod harness;
+
+use std::path::PathBuf;
 use std::process::Command;
+
+use harness::{binary, python, repository};
 
 /// Cases in which gymrun differs on purpose, each with words of its row in `docs/collector-differences.md`.
 const DIFFERENT: &[(&str, &str)] = &[
@@ -35,7 +38,7 @@ const SCRAPES: &[&str] = &["scrape_"];
 const SPAN_METRICS: &[&str] = &["spanm_"];
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/collector-cases")
+    repository().join("tests/data/collector-cases")
 }
 
 fn cases() -> Vec<String> {
@@ -56,25 +59,14 @@ fn meet(group: &[&str], but: &[&str]) {
         .filter(|name| begins(name, group) && !begins(name, but))
         .filter(|name| !DIFFERENT.iter().any(|(case, _)| case == name))
         .collect();
-    let collector = format!("{} collector --config {{config}}", env!("CARGO_BIN_EXE_gymrun"));
-    let run = Command::new("python3")
-        .arg(folder().join("run.py"))
-        .args(["--collector", &collector])
-        .args(&names)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output();
-    match run {
-        Err(error) => {
-            let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
-            assert!(!required.split(',').any(|component| component == "python3"), "python3 is required: {error}");
-            eprintln!("skipped: no python3 ({error})");
-        }
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-            assert_eq!(said.lines().filter(|line| line.starts_with("PASS ")).count(), names.len(), "{said}");
-        }
-    }
+    let collector = format!("{} collector --config {{config}}", binary());
+    let Some(python) = python() else { return };
+    let mut command = Command::new(python);
+    command.arg(folder().join("run.py")).args(["--collector", &collector]).args(&names);
+    let output = command.env("PYTHONDONTWRITEBYTECODE", "1").output().expect("python3 starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(said.lines().filter(|line| line.starts_with("PASS ")).count(), names.len(), "{said}");
 }
 
 #[test]
@@ -119,7 +111,7 @@ fn every_case_belongs_to_a_group_and_every_exception_to_a_row() {
     for name in &names {
         assert!(groups.iter().any(|word| name.starts_with(word)), "{name} belongs to no group");
     }
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/collector-differences.md");
+    let page = repository().join("docs/collector-differences.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     for (case, words) in DIFFERENT {
         assert!(names.iter().any(|name| name == case), "no case {case}");

@@ -1,8 +1,12 @@
 //! `lua/policy/python/sitecustomize.py`, in a Python with small stand-ins for NeMo Gym, nemo-lens and OpenTelemetry.
-#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a test may print and start python3")]
+#![expect(clippy::disallowed_methods, reason = "a test may start python3")]
+
+mod harness;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use harness::{python, repository};
 
 /// Files of a package, with their text.
 type Package<'a> = &'a [(&'a str, &'a str)];
@@ -39,18 +43,14 @@ if NV_DL_RANK != 'theirs':
 ";
 
 struct Python {
+    program: &'static str,
     folder: PathBuf,
 }
 
 impl Python {
     /// A Python that finds those packages, and no others than its own.
     fn new(test: &str, packages: &[Package<'_>]) -> Option<Self> {
-        if !Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success()) {
-            let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
-            assert!(!required.split(',').any(|word| word.trim() == "python3"), "python3 is required");
-            println!("skipped: python3 is not here");
-            return None;
-        }
+        let program = python()?;
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lens-compat").join(test);
         let _ = std::fs::remove_dir_all(&folder);
         for (file, text) in packages.iter().copied().flatten() {
@@ -58,13 +58,13 @@ impl Python {
             std::fs::create_dir_all(path.parent().expect("a package has a folder")).expect("writable");
             std::fs::write(path, text).expect("writable");
         }
-        Some(Self { folder })
+        Some(Self { program, folder })
     }
 
     /// Runs a script with the module in front; `enabled` is `NEMO_GYM_OTEL_ENABLED`.
     fn run(&self, script: &str, enabled: &str) -> Output {
-        let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("lua/policy/python");
-        Command::new("python3")
+        let module = repository().join("lua/policy/python");
+        Command::new(self.program)
             .args(["-c", script])
             .env("PYTHONPATH", std::env::join_paths([module, self.folder.clone()]).expect("no colon in the paths"))
             .env("PYTHONDONTWRITEBYTECODE", "1")

@@ -6,12 +6,12 @@
     reason = "a test may panic, print and start gymrun"
 )]
 
-mod job;
+mod harness;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use job::{Finished, Job, component};
+use harness::{Job, Watched, component};
 
 const JOB: &str = "examples/nemo-gym/job.lua";
 /// Spans of a rollout with one tool call, with the span groups of this job.
@@ -19,15 +19,15 @@ const SPANS: usize = 52;
 const SERVERS: [&str; 3] = ["example_single_tool_call", "my_agent", "policy_model"];
 
 /// One run, which several tests look at.
-static RUN: LazyLock<Option<Finished>> = LazyLock::new(|| {
+static RUN: LazyLock<Option<Watched>> = LazyLock::new(|| {
     let venv = component("nemo-gym", "GYMRUN_TEST_GYM_VENV")?;
-    Some(Job::new(JOB, "nemo-gym").env("GYM_VENV", venv.to_str().unwrap()).run())
+    Some(Job::example(JOB, "nemo-gym").variable("GYM_VENV", venv.to_str().unwrap()).watch())
 });
 
 #[test]
 fn it_exits_with_zero_and_leaves_all_rollouts() {
     let Some(run) = RUN.as_ref() else { return };
-    run.assert_code(0);
+    run.ended.assert_code(0);
     let rollouts = run.directory.json_lines("artifacts/rollouts.jsonl");
     assert_eq!(rollouts.len(), 10, "five tasks, two repeats");
     assert!(rollouts.iter().all(|rollout| rollout["reward"] == 1.0));
@@ -47,7 +47,7 @@ fn every_rollout_is_one_whole_trace() {
 }
 
 /// Checks that all spans of all rollouts are there, and returns how many rollouts have a trace of their own, complete and over all three servers.
-fn whole_traces(run: &Finished) -> usize {
+fn whole_traces(run: &Watched) -> usize {
     let traces = run.directory.telemetry().spans_by_trace();
     let (jobs, traces): (Vec<_>, Vec<_>) =
         traces.into_values().partition(|spans| spans.iter().any(|span| span.producer() == "nemo-gym/orchestrator"));
@@ -71,7 +71,7 @@ fn whole_traces(run: &Finished) -> usize {
     alone
 }
 
-fn is_aggregate(span: &job::Span) -> bool {
+fn is_aggregate(span: &harness::Span) -> bool {
     let url = span.attributes.get("url.full").and_then(serde_json::Value::as_str).unwrap_or_default();
     span.name.contains("/aggregate_metrics") || url.ends_with("/aggregate_metrics")
 }
@@ -80,7 +80,8 @@ fn is_aggregate(span: &job::Span) -> bool {
 fn the_memory_of_each_server_is_there() {
     let Some(run) = RUN.as_ref() else { return };
     let metrics = run.directory.telemetry().metrics_named("gym.server.memory.usage");
-    let points = metrics.iter().flat_map(|metric| &metric.points).map(|point| job::attributes(&point["attributes"]));
+    let points =
+        metrics.iter().flat_map(|metric| &metric.points).map(|point| harness::attributes(&point["attributes"]));
     let seen: BTreeSet<_> =
         points.map(|attributes| attributes["nemo.gym.server.name"].as_str().unwrap().to_owned()).collect();
     assert!(SERVERS.iter().all(|name| seen.contains(*name)), "{seen:?}");

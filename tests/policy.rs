@@ -4,6 +4,7 @@
 mod compile;
 #[path = "policy/environment.rs"]
 mod environment;
+mod harness;
 #[path = "policy/hooks.rs"]
 mod hooks;
 #[path = "policy/jobs.rs"]

@@ -6,12 +6,12 @@
     reason = "a test may panic, print and start gymrun"
 )]
 
-mod job;
+mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use job::{Finished, Job, Sink, Telemetry, component, finish, gymrun};
+use harness::{GOOD, Job, Running, Sink, Telemetry, Watched, component, gymrun, python};
 use serde_json::Value;
 
 const JOB: &str = "examples/quickstart/job.lua";
@@ -19,24 +19,13 @@ const SERVERS: [&str; 3] = ["agent", "policy_model", "weather"];
 const TOKEN: &str = "t0ken-th4t-must-n0t-be-seen";
 
 /// One run with gymrun's own collector, which several tests look at.
-static EMBEDDED: LazyLock<Option<Finished>> =
-    LazyLock::new(|| python().map(|()| Job::new(JOB, "quickstart-embedded").run()));
-
-fn python() -> Option<()> {
-    let found =
-        std::process::Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|word| word.trim() == "python3"), "python3 is required");
-        println!("skipped: python3 is not here");
-    }
-    found.then_some(())
-}
+static EMBEDDED: LazyLock<Option<Watched>> =
+    LazyLock::new(|| python().map(|_| Job::example(JOB, "quickstart-embedded").watch()));
 
 #[test]
 fn it_exits_with_zero_and_leaves_eight_rollouts() {
     let Some(run) = EMBEDDED.as_ref() else { return };
-    run.assert_code(0);
+    run.ended.assert_code(0);
     let rollouts = run.directory.json_lines("artifacts/rollouts.jsonl");
     assert_eq!(rollouts.len(), 8);
     assert!(rollouts.iter().all(|rollout| rollout["reward"] == 1.0));
@@ -45,7 +34,7 @@ fn it_exits_with_zero_and_leaves_eight_rollouts() {
         assert!(run.directory.path(&format!("logs/{name}.log")).exists(), "no log of {name}");
     }
     // What the driver prints is shown and kept.
-    let shown = String::from_utf8_lossy(&run.output.stdout);
+    let shown = &run.ended.stdout;
     assert!(shown.contains("8 rollouts, mean reward 1.00"), "{shown}");
     assert!(run.directory.text("logs/driver.log").contains("8 rollouts, mean reward 1.00"));
 }
@@ -56,7 +45,7 @@ fn every_rollout_is_one_trace_over_three_servers() {
     check_traces(run);
 }
 
-fn check_traces(run: &Finished) {
+fn check_traces(run: &Watched) {
     let traces = run.directory.telemetry().spans_by_trace();
     let jobs: Vec<_> =
         traces.values().filter(|spans| spans.iter().any(|span| span.producer() == "nemo-gym/orchestrator")).collect();
@@ -67,7 +56,7 @@ fn check_traces(run: &Finished) {
     assert_eq!(rollouts.len(), 8);
     assert_eq!(traces.len(), 9, "{:?}", traces.keys());
     for spans in rollouts {
-        let producers: BTreeSet<_> = spans.iter().map(job::Span::producer).collect();
+        let producers: BTreeSet<_> = spans.iter().map(harness::Span::producer).collect();
         assert_eq!(
             producers,
             BTreeSet::from(["nemo-gym", "nemo-gym/agent", "nemo-gym/policy_model", "nemo-gym/weather"])
@@ -156,7 +145,7 @@ fn check_memory(telemetry: &Telemetry) {
                 ("gauge", "By", "nemo-gym/orchestrator")
             );
             for point in metric.points {
-                let attributes = job::attributes(&point["attributes"]);
+                let attributes = harness::attributes(&point["attributes"]);
                 assert!(attributes["process.pid"].as_str().unwrap().parse::<u32>().unwrap() > 1);
                 let text = |key: &str| attributes[key].as_str().unwrap().to_owned();
                 seen.insert((text("nemo.gym.server.name"), text("nemo.gym.server.type"), text("memory.type")));
@@ -242,9 +231,10 @@ fn the_collector_reports_that_nothing_was_lost() {
 #[test]
 fn the_yaml_job_is_the_same_plan() {
     let plans = ["examples/quickstart/job.lua", "examples/quickstart/job.yaml"].map(|file| {
-        let output = finish(gymrun(&["plan", file, "--format", "json", "--output-path", "out", "--job-id", "j1"]));
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let plan = &["plan", file, "--format", "json", "--output-path", "out", "--job-id", "j1"];
+        let ended = Running::start(&mut gymrun(plan)).end();
+        ended.assert_code(0);
+        let plan: Value = serde_json::from_str(&ended.stdout).unwrap();
         without_places(&plan)
     });
     let [lua, yaml] = plans.map(|plan| serde_json::to_string_pretty(&plan).unwrap());
@@ -272,8 +262,8 @@ fn without_places(value: &Value) -> Value {
 #[test]
 fn the_real_otelcol_gives_the_same() {
     let (Some(otelcol), Some(ours)) = (component("otelcol", "GYMRUN_TEST_OTELCOL"), EMBEDDED.as_ref()) else { return };
-    let theirs = Job::new(JOB, "quickstart-otelcol").set("otel.binary", otelcol.to_str().unwrap()).run();
-    theirs.assert_code(0);
+    let theirs = Job::example(JOB, "quickstart-otelcol").set("otel.binary", otelcol.to_str().unwrap()).watch();
+    theirs.ended.assert_code(0);
     assert!(
         theirs.seen_of_job.iter().any(|line| line.starts_with(otelcol.to_str().unwrap())),
         "{:?}",
@@ -297,8 +287,9 @@ fn the_real_otelcol_gives_the_same() {
 }
 
 fn metric_shapes(telemetry: &Telemetry) -> BTreeSet<(String, String, String, &'static str, bool)> {
-    let shape =
-        |metric: job::Metric| (metric.producer().to_owned(), metric.name, metric.unit, metric.kind, metric.monotonic);
+    let shape = |metric: harness::Metric| {
+        (metric.producer().to_owned(), metric.name, metric.unit, metric.kind, metric.monotonic)
+    };
     telemetry.metrics().into_iter().map(shape).collect()
 }
 
@@ -318,7 +309,7 @@ fn point_keys(telemetry: &Telemetry) -> BTreeSet<(String, Vec<String>)> {
     let mut found = BTreeSet::new();
     for metric in telemetry.metrics() {
         for point in &metric.points {
-            found.insert((metric.name.clone(), job::attributes(&point["attributes"]).into_keys().collect()));
+            found.insert((metric.name.clone(), harness::attributes(&point["attributes"]).into_keys().collect()));
         }
     }
     found
@@ -326,29 +317,31 @@ fn point_keys(telemetry: &Telemetry) -> BTreeSet<(String, Vec<String>)> {
 
 #[test]
 fn the_token_reaches_the_endpoint_and_nothing_else() {
-    let Some(()) = python() else { return };
-    check_token(Job::new(JOB, "quickstart-token"));
+    let Some(_) = python() else { return };
+    check_token(Job::example(JOB, "quickstart-token"));
 }
 
 #[test]
 fn the_token_reaches_the_endpoint_and_nothing_else_with_otelcol() {
-    let (Some(otelcol), Some(())) = (component("otelcol", "GYMRUN_TEST_OTELCOL"), python()) else { return };
-    check_token(Job::new(JOB, "quickstart-token-otelcol").set("otel.binary", otelcol.to_str().unwrap()));
+    let (Some(otelcol), Some(_)) = (component("otelcol", "GYMRUN_TEST_OTELCOL"), python()) else { return };
+    check_token(Job::example(JOB, "quickstart-token-otelcol").set("otel.binary", otelcol.to_str().unwrap()));
 }
 
 fn check_token(job: Job) {
-    let sink = Sink::start();
+    let sink = Sink::start_alone(vec![GOOD]);
     let run = job
-        .set("otel.endpoint", &sink.url)
+        .set("otel.endpoint", &sink.url())
         .set("otel.service_name", "evals")
         .set("otel.token_env", "QUICKSTART_TOKEN")
-        .env("QUICKSTART_TOKEN", TOKEN)
-        .run();
-    run.assert_code(0);
+        .variable("QUICKSTART_TOKEN", TOKEN)
+        .watch();
+    run.ended.assert_code(0);
 
-    assert_eq!(sink.signals(), ["/v1/logs", "/v1/metrics", "/v1/traces"].map(str::to_owned).into());
-    assert_eq!(sink.authorizations(), [Some(format!("Bearer {TOKEN}"))].into());
-    let resources = sink.resource_attributes();
+    let seen = sink.seen();
+    let paths: BTreeSet<_> = seen.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(paths, ["/v1/logs", "/v1/metrics", "/v1/traces"].into());
+    assert!(seen.iter().all(|request| request.header("authorization") == Some(&format!("Bearer {TOKEN}"))));
+    let resources: Vec<_> = seen.iter().flat_map(harness::Seen::resource_attributes).collect();
     assert!(!resources.is_empty());
     for resource in resources {
         for (key, value) in [("Authorization", TOKEN), ("service.name", "evals"), ("run_id", "j1")] {
@@ -358,8 +351,8 @@ fn check_token(job: Job) {
 
     assert_eq!(run.directory.files_with(TOKEN), Vec::<std::path::PathBuf>::new());
     assert!(run.seen.iter().all(|line| !line.contains(TOKEN)), "in an argv");
-    assert!(!String::from_utf8_lossy(&run.output.stdout).contains(TOKEN));
-    assert!(!String::from_utf8_lossy(&run.output.stderr).contains(TOKEN));
+    assert!(!run.ended.stdout.contains(TOKEN));
+    assert!(!run.ended.stderr.contains(TOKEN));
 }
 
 #[test]
@@ -380,9 +373,9 @@ fn no_plan_has_the_token() {
             "otel.token_env=QUICKSTART_TOKEN",
         ]);
         command.args(["--set", "otel.service_name=evals"]).args(more).env("QUICKSTART_TOKEN", TOKEN);
-        let output = finish(command);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(!String::from_utf8_lossy(&output.stdout).contains(TOKEN), "{more:?}");
-        assert!(!String::from_utf8_lossy(&output.stderr).contains(TOKEN), "{more:?}");
+        let ended = Running::start(&mut command).end();
+        ended.assert_code(0);
+        assert!(!ended.stdout.contains(TOKEN), "{more:?}");
+        assert!(!ended.stderr.contains(TOKEN), "{more:?}");
     }
 }

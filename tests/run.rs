@@ -1,11 +1,12 @@
 //! The real binary runs small jobs: exit codes, order of the end, what is left behind, what stands in the job directory.
 
-mod binary;
+mod harness;
 
 use std::fs;
-use std::time::Duration;
 
-use binary::{Job, descendants_of, read_json, wait_until};
+use harness::processes::{Process, descendants_of, is_ignored};
+use harness::{Job, eventually};
+use nix::sys::signal::Signal;
 
 /// A job without a collector whose driver runs `shell`.
 fn driver(shell: &str) -> String {
@@ -26,7 +27,7 @@ fn the_drivers_code_is_gymruns_code() {
         let job = Job::new("job.yaml", &driver(shell));
         let ended = job.run(&[]);
         assert_eq!(ended.code, Some(code), "{shell}\n{}", ended.stderr);
-        let result = read_json(&job.dir("t").join("result.json"));
+        let result = job.directory().json("result.json");
         assert_eq!(result["code"], code, "{shell}");
         assert_eq!(result["driver"]["signal"].as_i64(), signal, "{shell}");
     }
@@ -38,7 +39,7 @@ fn the_drivers_output_is_shown_and_kept_byte_by_byte() {
     let ended = job.run(&[]);
     assert_eq!(ended.stdout_bytes, b"out\n\x88\xffend");
     assert!(ended.stderr.contains("err\n"), "{}", ended.stderr);
-    let log = fs::read(job.dir("t").join("logs/driver.log")).expect("a log");
+    let log = fs::read(job.directory().path("logs/driver.log")).expect("a log");
     assert_eq!(log.len(), b"out\n\x88\xffend".len() + b"err\n".len());
 }
 
@@ -52,8 +53,24 @@ fn with_json_stdout_has_events_alone() {
     assert_eq!(events.first().expect("events")["event"], "job_started");
     assert_eq!(events.last().expect("events")["event"], "job_ended");
     assert!(ended.stderr.contains("hello"), "{}", ended.stderr);
-    let kept = fs::read_to_string(job.dir("t").join("events.jsonl")).expect("events.jsonl");
+    let kept = job.directory().text("events.jsonl");
     assert_eq!(kept, ended.stdout);
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_holds_up_nothing() {
+    for arguments in [&[][..], &["--json"]] {
+        let job =
+            Job::new("job.yaml", "name: t\notel: {enabled: false}\nservices: {one: {command: [sleep, \"300\"]}}\n");
+        let (mut program, _unread) = job.start_unread(arguments);
+        let events = || fs::read_to_string(job.output().join("j1/t/events.jsonl")).unwrap_or_default();
+        eventually("all_ready", || events().contains("all_ready").then_some(()));
+        program.signal(Signal::SIGTERM);
+        let status = eventually("the end", || program.status());
+        assert_eq!(status.code(), Some(143));
+        assert_eq!(job.directory().events("job_ended").len(), 1);
+        assert_eq!(job.directory().json("result.json")["class"], "told_to_stop");
+    }
 }
 
 #[test]
@@ -76,7 +93,7 @@ fn a_killed_server_ends_the_job_with_its_name_signal_and_last_lines() {
     for word in ["fragile", "signal 9", "about to fall"] {
         assert!(ended.stderr.contains(word), "no `{word}` in\n{}", ended.stderr);
     }
-    let result = read_json(&job.dir("t").join("result.json"));
+    let result = job.directory().json("result.json");
     assert_eq!(result["class"], "process_died");
     assert_eq!(result["processes"]["driver"]["state"], "stopped");
 }
@@ -91,7 +108,7 @@ fn ignored_exits_are_warnings() {
     );
     let ended = job.run(&[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let result = read_json(&job.dir("t").join("result.json"));
+    let result = job.directory().json("result.json");
     let warnings = result["warnings"].to_string();
     assert!(warnings.contains("fragile"), "{warnings}");
     assert_eq!(result["processes"]["fragile"]["reason"], "exited 3");
@@ -99,8 +116,8 @@ fn ignored_exits_are_warnings() {
 
 #[test]
 fn told_to_stop_it_ends_in_order_and_leaves_nothing() {
-    for (signal, code) in [(libc::SIGTERM, 143), (libc::SIGINT, 130), (libc::SIGHUP, 129)] {
-        if binary::is_ignored(signal) {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129)] {
+        if is_ignored(signal) {
             // Started by `nohup`, say: what comes ignored stays ignored, in gymrun too.
             continue;
         }
@@ -110,15 +127,15 @@ fn told_to_stop_it_ends_in_order_and_leaves_nothing() {
              services:\n  loner: {shell: 'setsid sh -c \"trap \\\"\\\" TERM; sleep 300\" & trap \"exit 0\" TERM; wait', grace_seconds: 1}\n\
              driver: {shell: 'sleep 300 & echo running; wait'}\n",
         );
-        let mut running = job.start(&[]);
+        let running = job.start(&[]);
         running.wait_for_stdout("running");
         let before = descendants_of(running.pid());
         assert!(before.len() >= 4, "{before:?}");
         running.signal(signal);
         let ended = running.end();
         assert_eq!(ended.code, Some(code), "{}", ended.stderr);
-        wait_until("every descendant is gone", Duration::from_secs(5), || before.iter().all(binary::Process::is_gone));
-        assert_eq!(read_json(&job.dir("t").join("result.json"))["class"], "told_to_stop");
+        eventually("every descendant is gone", || before.iter().all(Process::is_gone).then_some(()));
+        assert_eq!(job.directory().json("result.json")["class"], "told_to_stop");
     }
 }
 
@@ -129,15 +146,15 @@ fn the_second_signal_kills_at_once() {
         "name: t\notel: {enabled: false}\n\
          driver: {shell: 'trap \"\" TERM; echo running; while :; do sleep 1; done', grace_seconds: 300}\n",
     );
-    let mut running = job.start(&[]);
+    let running = job.start(&[]);
     running.wait_for_stdout("running");
     let before = descendants_of(running.pid());
-    running.signal(libc::SIGTERM);
+    running.signal(Signal::SIGTERM);
     running.wait_for_stderr("stopping");
-    running.signal(libc::SIGTERM);
+    running.signal(Signal::SIGTERM);
     let ended = running.end();
     assert_eq!(ended.code, Some(143), "{}", ended.stderr);
-    assert!(before.iter().all(binary::Process::is_gone));
+    assert!(before.iter().all(Process::is_gone));
 }
 
 #[test]
@@ -148,36 +165,36 @@ fn the_time_limit_ends_the_job_in_order_with_124() {
     );
     let ended = job.run(&[]);
     assert_eq!(ended.code, Some(124), "{}", ended.stderr);
-    assert_eq!(read_json(&job.dir("t").join("result.json"))["class"], "time_limit");
+    assert_eq!(job.directory().json("result.json")["class"], "time_limit");
 }
 
 #[test]
 fn without_a_driver_it_serves_until_told_to_stop() {
     let job = Job::new("job.yaml", "name: t\notel: {enabled: false}\nservices: {one: {command: [sleep, \"300\"]}}\n");
-    let mut running = job.start(&[]);
+    let running = job.start(&[]);
     running.wait_for_stderr("all ready");
-    running.signal(libc::SIGTERM);
+    running.signal(Signal::SIGTERM);
     assert_eq!(running.end().code, Some(143));
 }
 
 #[test]
 fn a_job_id_is_held_by_one_run_and_its_former_files_are_kept() {
     let job = Job::new("job.yaml", &driver("echo first; sleep 300"));
-    let mut running = job.start(&[]);
+    let running = job.start(&[]);
     running.wait_for_stdout("first");
     let refused = job.run(&[]);
     assert_eq!(refused.code, Some(125), "{}", refused.stderr);
     assert!(refused.stderr.contains("is running already"), "{}", refused.stderr);
-    running.signal(libc::SIGTERM);
+    running.signal(Signal::SIGTERM);
     running.end();
     job.rewrite(&driver("echo second"));
     assert_eq!(job.run(&[]).code, Some(0));
-    let former = fs::read_to_string(job.dir("t").join("attempts/1/logs/driver.log")).expect("kept");
+    let former = job.directory().text("attempts/1/logs/driver.log");
     assert!(former.starts_with("first"), "{former}");
-    let log = fs::read_to_string(job.dir("t").join("logs/driver.log")).expect("new");
+    let log = job.directory().text("logs/driver.log");
     assert_eq!(log, "second\n");
     let latest = fs::canonicalize(job.output().join("latest")).expect("a link");
-    assert_eq!(latest, fs::canonicalize(job.dir("t")).expect("the job directory"));
+    assert_eq!(latest, fs::canonicalize(job.directory().path("")).expect("the job directory"));
 }
 
 #[test]
@@ -218,15 +235,15 @@ fn wrong_usage_and_invalid_jobs_are_2_and_start_nothing() {
 fn plan_prints_and_starts_nothing() {
     let job = Job::new("job.yaml", &driver("exit 3"));
     for format in ["text", "json", "yaml"] {
-        let ended = job.command("plan", &["--format", format]);
+        let ended = job.ask("plan", &["--format", format]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         assert!(ended.stdout.contains("driver"), "{format}: {}", ended.stdout);
     }
     for show in ["collector", "environment", "order"] {
-        assert_eq!(job.command("plan", &["--show", show]).code, Some(0));
+        assert_eq!(job.ask("plan", &["--show", show]).code, Some(0));
     }
     assert_eq!(job.run(&["--resolve-only"]).code, Some(0));
-    assert_eq!(job.command("check", &[]).code, Some(0));
+    assert_eq!(job.ask("check", &[]).code, Some(0));
     assert!(!job.output().exists(), "nothing was made");
 }
 
@@ -237,7 +254,7 @@ fn what_is_named_like_a_secret_is_printed_in_no_format() {
         "name: t\notel: {enabled: false}\ndriver:\n  command: [\"true\"]\n  env: {MY_API_KEY: sk-literal-123, HF_TOKEN: \"${secret:HF}\", \
          DB_PASSWORD: \"${runtime:DB:-hunter2}\"}\n",
     )
-    .with_variable("HF", "sk-from-the-shell");
+    .variable("HF", "sk-from-the-shell");
     let prints: &[&[&str]] = &[
         &[],
         &["--format", "json"],
@@ -246,7 +263,7 @@ fn what_is_named_like_a_secret_is_printed_in_no_format() {
         &["--show", "environment", "--format", "json"],
     ];
     for arguments in prints {
-        let ended = job.command("plan", arguments);
+        let ended = job.ask("plan", arguments);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         for secret in ["sk-", "hunter2"] {
             assert!(!ended.stdout.contains(secret), "{arguments:?} shows {secret}:\n{}", ended.stdout);
@@ -255,7 +272,7 @@ fn what_is_named_like_a_secret_is_printed_in_no_format() {
     }
     assert_eq!(job.run(&[]).code, Some(0));
     for file in ["plan.json", "events.jsonl", "result.json"] {
-        let text = fs::read_to_string(job.dir("t").join(file)).expect("a file of the job directory");
+        let text = job.directory().text(file);
         assert!(!text.contains("sk-") && !text.contains("hunter2"), "{file}: {text}");
     }
 }

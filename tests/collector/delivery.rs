@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use super::process::Collector;
-use super::sink::{Answer, Sink};
-use super::{config, span_count, spans};
+use crate::harness::{Answer, Collector, DEADLINE, Sink};
+use crate::{config, span_count, spans};
 
 fn to(sink: &Sink) -> String {
     let exporter = format!("  otlp_http:\n    endpoint: http://127.0.0.1:{}\n", sink.port);
@@ -77,7 +76,7 @@ async fn a_stop_under_load_tears_no_line_and_keeps_what_it_accepted() {
         })
         .collect();
     let begin = std::time::Instant::now();
-    while span_count_so_far(&collector) < 2000 && begin.elapsed() < super::process::PATIENCE {
+    while span_count_so_far(&collector) < 2000 && begin.elapsed() < DEADLINE {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     assert_eq!(collector.stop().await, 0);

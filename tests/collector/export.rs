@@ -6,9 +6,8 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::json;
 
-use super::process::Collector;
-use super::sink::{Answer, GOOD, Sink};
-use super::{config, span_count, spans};
+use crate::harness::{Answer, Collector, GOOD, Sink};
+use crate::{config, span_count, spans};
 
 /// Files and an endpoint; `more` are further keys of the exporter.
 fn to(sink: &Sink, more: &str) -> String {

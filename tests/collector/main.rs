@@ -5,8 +5,8 @@
 
 mod delivery;
 mod export;
-mod process;
-mod sink;
+#[path = "../harness/mod.rs"]
+mod harness;
 mod start;
 mod tls;
 

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use super::process::{Collector, free_port};
-use super::sink::{GOOD, Sink};
-use super::{config, log, point, span_count, spans};
+use crate::harness::{Collector, GOOD, Sink, free_port};
+use crate::{config, log, point, span_count, spans};
 
 #[tokio::test]
 async fn every_problem_is_said_at_once_with_its_line_and_the_nearest_name() {

@@ -2,40 +2,26 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 use serde_json::json;
 
-use super::process::Collector;
-use super::{config, spans};
+use crate::harness::{Collector, Program, python};
+use crate::{config, spans};
 
 struct Endpoint {
-    child: Child,
+    _program: Program,
     port: u16,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Endpoint {
     /// `None` where there is no python3.
     fn start() -> Option<Self> {
-        let started = Command::new("python3").arg(data().join("sink.py")).stdout(Stdio::piped()).spawn();
-        let Ok(mut child) = started else {
-            let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
-            assert!(!required.split(',').any(|name| name == "python3"), "python3 is required and not there");
-            eprintln!("skipped: there is no python3");
-            return None;
-        };
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        let mut program = Program::start(Command::new(python()?).arg(data().join("sink.py")).stdout(Stdio::piped()));
+        let mut lines = BufReader::new(program.stdout().expect("its output")).lines();
         let port = lines.next().expect("a line").expect("text").parse().expect("a port");
-        Some(Self { child, port, lines })
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Some(Self { _program: program, port, lines })
     }
 }
 

@@ -1,12 +1,11 @@
 //! One script on two collectors.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
 use super::normalise::leaves;
 use super::side::Side;
 use super::target::Page;
+use crate::harness::{binary, component};
 
 /// What both sides are given.
 #[derive(Clone, Default)]
@@ -41,26 +40,16 @@ impl Case {
 /// Carries out `script` on gymrun's collector and on the reference, and fails with the differences if their records
 /// are not the same. Without the reference it says so and passes, unless the reference is required.
 pub async fn both(case: Case, script: impl AsyncFn(&mut Side)) {
-    let Some(reference) = reference() else { return };
+    let Some(reference) = component("otelcol", "GYMRUN_TEST_OTELCOL") else { return };
     let run = async |program: Vec<String>| {
         let mut side = Side::start(&program, &case).await;
         script(&mut side).await;
         side.record()
     };
-    let ours = vec![env!("CARGO_BIN_EXE_gymrun").to_owned(), "collector".to_owned()];
+    let ours = vec![binary().to_owned(), "collector".to_owned()];
     let (ours, theirs) = tokio::join!(run(ours), run(vec![reference.display().to_string()]));
     assert!(!theirs.is_empty(), "the script recorded nothing");
     compare(&ours, &theirs);
-}
-
-fn reference() -> Option<PathBuf> {
-    let path = std::env::var_os("GYMRUN_TEST_OTELCOL").map(PathBuf::from).filter(|path| path.exists());
-    if path.is_none() {
-        let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|name| name == "otelcol"), "otelcol is required: set GYMRUN_TEST_OTELCOL");
-        eprintln!("skipped: no otelcol (GYMRUN_TEST_OTELCOL)");
-    }
-    path
 }
 
 /// Shows the first rows that differ, value by value.

@@ -6,11 +6,12 @@
 //! [`normalise`] has sorted what has no order and named what is random. Needs the reference (`GYMRUN_TEST_OTELCOL`).
 
 #![expect(clippy::disallowed_methods, reason = "tests start the programs under test themselves")]
-#![expect(clippy::print_stderr, reason = "a skipped test says why")]
 
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod bed;
 mod encodings;
+#[path = "../harness/mod.rs"]
+mod harness;
 mod normalise;
 mod otlp;
 mod requests;

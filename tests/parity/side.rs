@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -12,9 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::bed::Case;
 use super::normalise::{Normaliser, merge};
 use super::target::{Page, Target};
-
-/// How long a condition may take to come true on a loaded machine.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+use crate::harness::{Program, eventually_async, free_ports};
 
 const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
 
@@ -22,7 +19,7 @@ const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
 pub struct Side {
     folder: TempDir,
     ports: [u16; 4],
-    child: Child,
+    program: Program,
     client: reqwest::Client,
     /// What it asks and is answered.
     pub target: Target,
@@ -43,9 +40,7 @@ impl Side {
     /// open. In the configuration `$HTTP`, `$GRPC`, `$HEALTH` and `$TARGET` stand for addresses, `$OUT` for the folder.
     pub async fn start(program: &[String], case: &Case) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let sockets = PORTS.map(|_| std::net::TcpListener::bind("127.0.0.1:0").expect("a free port"));
-        let ports = sockets.each_ref().map(|socket| socket.local_addr().expect("an address").port());
-        drop(sockets);
+        let ports = free_ports();
         let mut text = case.config.replace("$OUT", &folder.path().display().to_string());
         for (name, port) in PORTS.iter().zip(ports) {
             text = text.replace(&format!("${name}"), &format!("127.0.0.1:{port}"));
@@ -55,22 +50,15 @@ impl Side {
         let target = Target::serve(ports[3], case.pages.clone()).await;
         let normaliser = Normaliser::new(PORTS.iter().copied().zip(ports));
         let log = fs::File::create(folder.path().join("stderr.txt")).expect("creates");
-        let child = Command::new(&program[0])
-            .args(&program[1..])
-            .arg("--config")
-            .arg(&file)
-            .env_clear()
-            .envs(case.environment.iter().map(|(name, value)| (name, value)))
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().expect("a second handle"))
-            .stderr(log)
-            .spawn()
-            .expect("starts");
+        let mut command = Command::new(&program[0]);
+        command.args(&program[1..]).arg("--config").arg(&file).current_dir(folder.path());
+        command.env_clear().envs(case.environment.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(log.try_clone().expect("a second handle")).stderr(log);
+        let program = Program::start(&mut command);
         // Without certificates, which take longer to read than all requests.
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         let client = client.tls_certs_only([]).build().expect("a client");
-        let mut side = Self { folder, ports, child, client, target, normaliser, rows: Vec::new() };
+        let mut side = Self { folder, ports, program, client, target, normaliser, rows: Vec::new() };
         for (name, port) in
             PORTS.iter().zip(ports).take(3).filter(|(name, _)| case.config.contains(&format!("${name}")))
         {
@@ -146,16 +134,8 @@ impl Side {
 
     /// Stops it by SIGTERM and records its exit code.
     pub async fn stop(&mut self) {
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a pid"));
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("signals");
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("waits") {
-                break status;
-            }
-            assert!(begin.elapsed() < PATIENCE, "does not end: {}", self.stderr());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+        self.program.signal(nix::sys::signal::Signal::SIGTERM);
+        let status = eventually_async("the collector's end", async || self.program.status()).await;
         self.row(json!({"exit": status.code()}));
     }
 
@@ -226,21 +206,12 @@ impl Side {
     }
 
     async fn until(&mut self, what: &str, condition: impl AsyncFn() -> bool) {
-        let begin = Instant::now();
-        while !condition().await {
-            let ended = self.child.try_wait().expect("waits");
-            let alive = ended.is_none() && begin.elapsed() < PATIENCE;
-            assert!(alive, "never: {what} (ended: {ended:?}): {}", self.stderr());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-}
-
-impl Drop for Side {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let holds = async || {
+            let ended = self.program.status();
+            assert!(ended.is_none(), "never: {what} ({ended:?}): {}", self.stderr());
+            condition().await.then_some(())
+        };
+        eventually_async(what, holds).await;
     }
 }
 

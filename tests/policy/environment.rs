@@ -33,6 +33,7 @@ fn every_field_of_the_block_reaches_the_process() {
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:${port:otel_collector.http}"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
         ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "http://localhost:${port:otel_collector.grpc}"),
+        ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc"),
         ("GYMRUN_NAME", "s"),
         ("GYMRUN_JOB_ID", "j1"),
         ("GYMRUN_JOB_DIR", "${job:dir}"),
@@ -154,6 +155,25 @@ fn the_authors_variables_win_over_everything() {
     assert_eq!(variable(&plan, "driver", "NO_PROXY").as_deref(), Some("none"));
     assert_eq!(variable(&plan, "driver", "NEMO_GYM_OTEL_SPAN_GROUPS").as_deref(), Some("all"));
     assert_eq!(variable(&plan, "driver", "OTEL_EXPORTER_OTLP_ENDPOINT").as_deref(), Some("<unset>"));
+}
+
+#[test]
+fn where_logs_go_and_how_is_said_together() {
+    let env = |env: &str| {
+        let plan = plan(&format!(
+            "local gym = require 'gymrun'\nreturn gym.job {{ name = 'x', driver = {{ command = {{ 'd' }}, env = {{ {env} }} }} }}"
+        ));
+        ["ENDPOINT", "PROTOCOL"].map(|what| variable(&plan, "driver", &format!("OTEL_EXPORTER_OTLP_LOGS_{what}")))
+    };
+    let both = |endpoint: &str, protocol: &str| [Some(endpoint.to_owned()), Some(protocol.to_owned())];
+    let ours = "http://localhost:${port:otel_collector.grpc}";
+    assert_eq!(env(""), both(ours, "grpc"));
+    assert_eq!(env("OTEL_EXPORTER_OTLP_PROTOCOL = 'http/protobuf'"), both(ours, "grpc"));
+    assert_eq!(env("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL = 'http/json'"), both(ours, "http/json"));
+    assert_eq!(
+        env("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT = 'http://a/v1/logs'"),
+        [Some("http://a/v1/logs".to_owned()), None]
+    );
 }
 
 #[test]

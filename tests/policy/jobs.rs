@@ -1,6 +1,7 @@
 //! The jobs and fragments of the documentation.
 
 use super::support::{Folder, argv, data, folder, unit, variable};
+use crate::harness::python;
 
 fn job(name: &str) -> Folder {
     folder(&[(name, &data(&format!("policy/jobs/{name}")))])
@@ -248,6 +249,7 @@ fn shell_text_and_pre_commands_run_in_bash() {
 /// Without `root` a server looks for its folder with its own Python, then is `python app.py` there.
 #[test]
 fn a_gym_server_finds_its_folder() {
+    let Some(python) = python() else { return };
     let folder = folder(&[
         ("job.lua", &data("policy/jobs/nemo_gym.lua")),
         ("packages/nemo_gym/__init__.py", ""),
@@ -257,7 +259,7 @@ fn a_gym_server_finds_its_folder() {
         ),
     ]);
     let mut request = folder.request("job.lua");
-    request.set = vec!["process_defaults.servers.python=python3".into()];
+    request.set = vec![format!("process_defaults.servers.python={python}")];
     let plan = gymrun::policy::load(request).expect("a plan");
     let run = |name: &str| {
         let argv = argv(&plan, name);
@@ -266,29 +268,15 @@ fn a_gym_server_finds_its_folder() {
             .args(&argv[1..])
             .env("PYTHONPATH", folder.path().join("packages"))
             .current_dir(folder.path())
-            .output();
-        output.map(|output| {
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            (output.status.success(), text(&output.stdout), text(&output.stderr))
-        })
+            .output()
+            .expect("python3 starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
     };
-    let Ok((good, said, complaint)) = run("my_agent") else {
-        assert!(!required("python3"), "python3 is required");
-        skipped("there is no python3");
-        return;
-    };
+    let (good, said, complaint) = run("my_agent");
     let own = folder.path().join("packages/responses_api_agents/simple_agent").display().to_string();
     assert!(good, "{complaint}");
     assert_eq!(said, format!("{own} {own} ['app.py']\n"));
-    let (good, _, complaint) = run("policy_model").expect("python3 was there");
+    let (good, _, complaint) = run("policy_model");
     assert!(!good && complaint.contains("openai_model/app.py"), "{complaint}");
-}
-
-fn required(component: &str) -> bool {
-    std::env::var("GYMRUN_TEST_REQUIRE").is_ok_and(|list| list.split(',').any(|name| name.trim() == component))
-}
-
-#[expect(clippy::print_stdout, reason = "a test that does nothing says so")]
-fn skipped(reason: &str) {
-    println!("skipped: {reason}");
 }

@@ -149,6 +149,43 @@ fn a_folder_of_policy_comes_first() {
     assert_eq!(argv(&folder.variable("GYMRUN_LUA_PATH", &path).plan("job.lua"), "p"), ["mine", "m"]);
 }
 
+/// What a site's own policy does wrong is told with its place, like what an author's file does; what an author does wrong is
+/// told with the author's.
+#[test]
+fn errors_in_a_folder_of_policy_have_their_place() {
+    let job =
+        "local gym = require 'gymrun'\nreturn gym.job {\n name = 'x', services = { p = gym.vllm { model = 'm' } } }";
+    for (policy, message, line) in [
+        ("return {\n command = function(process) return process.model.x.y end }", "attempt to index a nil value", ":2"),
+        ("return {\n command = = 1 }", "unexpected symbol near '='", ":2"),
+        ("\u{1b}Lua", "the file is bytecode", ""),
+        ("error('no such cluster')", "no such cluster", ":1"),
+    ] {
+        // Lua shortens long names in its messages.
+        for parent in ["own", "a-folder-with-a-name-that-is-longer-than-what-lua-shows-of-one-in-its-messages"] {
+            let file = format!("{parent}/policy/vllm.lua");
+            let folder = folder(&[("job.lua", job), (&file, policy)]);
+            let path = folder.path().join(parent).display().to_string();
+            let said = folder.variable("GYMRUN_LUA_PATH", &path).problems("job.lua");
+            assert!(said.contains(message) && said.contains(&format!("--> {file}{line}\n")), "{policy}: {said}");
+        }
+    }
+}
+
+#[test]
+fn bytecode_is_named_with_its_file() {
+    for name in ["job.lua", "beside.lua"] {
+        let mut files = vec![("job.lua", "return require 'beside'"), ("beside.lua", "return {}")];
+        for file in &mut files {
+            if file.0 == name {
+                file.1 = "\u{1b}LuaT";
+            }
+        }
+        let said = folder(&files).problems("job.lua");
+        assert!(said.contains("the file is bytecode") && said.contains(&format!("--> {name}\n")), "{said}");
+    }
+}
+
 #[test]
 fn marks_line_ends_and_a_first_line_for_the_shell_do_not_matter() {
     let script = "\u{feff}#!/usr/bin/env gymrun\r\nlocal gym = require 'gymrun'\r\n\r\nreturn gym.job { name = 'x',\r\n driver = { comand = { 'a' } } }\r\n";

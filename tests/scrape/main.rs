@@ -1,17 +1,14 @@
 //! `gymrun collector` as a process that scrapes pages and counts spans: what users of other collectors have met.
 
-#![expect(clippy::disallowed_methods, reason = "tests start the program under test themselves")]
-
+#[path = "../harness/mod.rs"]
+mod harness;
 mod pages;
-#[path = "../collector/process.rs"]
-#[allow(dead_code, reason = "shared with the other tests of the process")]
-mod process;
 mod span_metrics;
 
 use serde_json::{Value, json};
 
+use harness::Collector;
 use pages::{Page, Pages};
-use process::Collector;
 
 /// A configuration that scrapes `targets` (`host:port`) each `interval` into `x.jsonl`.
 fn config(targets: &[String], interval: &str) -> String {
@@ -122,7 +119,7 @@ async fn of_two_equal_lines_the_first_counts_and_one_warning_names_them() {
 #[tokio::test]
 async fn a_target_that_comes_late_is_said_to_be_down_and_up_once() {
     let here = Pages::serve(vec![Page::text("a 1\n")]).await;
-    let later = process::free_port();
+    let later = harness::free_port();
     let targets = [here.address(), format!("127.0.0.1:{later}")];
     let mut collector = Collector::start(&config(&targets, "200ms"), &[]).await;
     here.wait(6).await;

@@ -3,13 +3,14 @@
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::Response;
 use tokio::net::TcpListener;
+
+use crate::harness::eventually_async;
 
 /// One page.
 #[derive(Clone)]
@@ -82,11 +83,7 @@ impl Pages {
 
     /// Waits until `count` pages were given.
     pub async fn wait(&self, count: usize) {
-        let begin = Instant::now();
-        while self.given.load(Ordering::SeqCst) < count {
-            assert!(begin.elapsed() < super::process::PATIENCE, "not scraped {count} times");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        eventually_async(&format!("{count} scrapes"), async || (self.seen() >= count).then_some(())).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::process::Collector;
+use crate::harness::Collector;
 
 fn config(interval: &str) -> String {
     format!(
@@ -55,7 +55,7 @@ async fn producers_that_look_alike_after_stamping_are_one_series() {
         }
         let begin = std::time::Instant::now();
         while calls(&collector.lines_so_far("x.jsonl")).last().is_none_or(|points| points[0].0 < round * 30) {
-            assert!(begin.elapsed() < super::process::PATIENCE, "{}", collector.stderr());
+            assert!(begin.elapsed() < crate::harness::DEADLINE, "{}", collector.stderr());
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::jobs::{driver, server, with};
-use crate::support::cases::Case;
-use crate::support::job::{Job, child, job};
+use crate::cases::Case;
+use crate::job::{Job, job};
+use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("the_collector_is_first_and_last", the_collector_is_first_and_last),

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
+use crate::cases::Case;
+use crate::harness::processes::is_ignored;
+use crate::job::{Job, job};
 use crate::jobs::{driver, server, with};
-use crate::support::cases::Case;
-use crate::support::job::{Job, job};
-use crate::support::outside::is_ignored;
 
 pub const CASES: &[Case] = &[
     ("the_drivers_end_is_passed_on_exactly", the_drivers_end_is_passed_on_exactly),

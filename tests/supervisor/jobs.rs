@@ -2,7 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::support::job::child;
+/// `child STEP...` as a command: steps are separated by blanks.
+pub fn child(steps: &str) -> Value {
+    let own = std::env::current_exe().expect("a test has a file");
+    let mut words = vec![own.display().to_string(), "child".to_owned()];
+    words.extend(steps.split_ascii_whitespace().map(str::to_owned));
+    words.into()
+}
 
 pub fn server(steps: &str) -> Value {
     json!({"command": child(steps), "port": "auto", "health_check": {"timeout_seconds": 30}})

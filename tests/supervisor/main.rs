@@ -13,18 +13,32 @@
     reason = "tests"
 )]
 
+mod cases;
+mod child;
 mod collector;
 mod end;
+#[path = "../harness/mod.rs"]
+mod harness;
+mod job;
 mod jobs;
 mod output;
+mod plan;
 mod ports;
 mod start;
-#[path = "../support/mod.rs"]
-mod support;
 mod trees;
 
 use std::process::ExitCode;
 
+const CASES: &[&[cases::Case]] =
+    &[start::CASES, ports::CASES, end::CASES, trees::CASES, output::CASES, collector::CASES];
+
+/// The same executable is the runner of the cases, the children of their jobs (`child STEP...`), and the gymrun under test
+/// (`run JOB`), each in a process of its own.
 fn main() -> ExitCode {
-    support::main(&[start::CASES, ports::CASES, end::CASES, trees::CASES, output::CASES, collector::CASES].concat())
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("child") => child::run(&arguments[1..]),
+        Some("run") => job::run(std::path::Path::new(&arguments[1])),
+        _ => cases::run(&CASES.concat(), &arguments),
+    }
 }

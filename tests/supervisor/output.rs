@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::jobs::{driver, server, with};
-use crate::support::cases::Case;
-use crate::support::job::{Job, child, job};
+use crate::cases::Case;
+use crate::job::{Job, job};
+use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("output_is_kept_and_shown_byte_for_byte", output_is_kept_and_shown_byte_for_byte),

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::jobs::{driver, server, with};
-use crate::support::cases::Case;
-use crate::support::job::{Job, child, job};
+use crate::cases::Case;
+use crate::job::{Job, job};
+use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("a_busy_port_is_named_with_its_holder", a_busy_port_is_named_with_its_holder),

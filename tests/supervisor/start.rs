@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::jobs::{driver, server, with};
-use crate::support::cases::Case;
-use crate::support::job::{Job, child, job};
+use crate::cases::Case;
+use crate::job::{Job, job};
+use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("units_start_when_what_they_need_is_ready", units_start_when_what_they_need_is_ready),

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::jobs::{driver, server, with};
-use crate::support::cases::Case;
-use crate::support::job::{Job, child, job};
-use crate::support::outside::{alive, eventually, zombies};
+use crate::cases::Case;
+use crate::harness::eventually;
+use crate::harness::processes::{of_job, zombies};
+use crate::job::{Job, job};
+use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("trees_are_killed_whole", trees_are_killed_whole),
@@ -70,7 +71,7 @@ fn orphans_leave_no_zombies() {
         "driver": driver("wait:@DIR/seen"),
     }));
     running.wait_for("done");
-    eventually("all orphans are reaped", || (zombies(running.pid().cast_unsigned()) == 0).then_some(()));
+    eventually("all orphans are reaped", || (zombies(running.pid()) == 0).then_some(()));
     std::fs::write(running.path("seen"), "").expect("a scratch file");
     assert_eq!(running.end().code, Some(0));
 }
@@ -119,7 +120,7 @@ fn many_short_processes_are_all_told() {
     }
     services.insert("orphans".into(), json!({"command": child("orphans:400 append:@DIR/done:x forever")}));
     let running = Job::start(&json!({"services": services, "driver": driver("wait:@DIR/done")}));
-    let pid = running.pid().cast_unsigned();
+    let pid = running.pid();
     running.wait_for("done");
     // A burst may queue up for a moment, but none of it stays.
     eventually("every zombie is reaped", || (zombies(pid) == 0).then_some(()));
@@ -144,7 +145,7 @@ fn a_killed_gymrun_takes_its_children_along() {
     running.wait_for("up");
     let id = running.id.clone();
     running.signal(Signal::SIGKILL);
-    eventually("the children are gone", || alive(&id).is_empty().then_some(()));
+    eventually("the children are gone", || of_job(&id).is_empty().then_some(()));
     assert_eq!(running.end().code, None);
 }
 

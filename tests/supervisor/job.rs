@@ -3,23 +3,24 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use gymrun::events::Sink;
 use gymrun::supervisor::{DriverOutput, RunOptions, ShowOutput, run as supervise};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::outside::{alive, eventually};
-use super::plan::plan;
+use crate::harness::processes::of_job;
+use crate::harness::{Program, Running, eventually};
+use crate::plan::plan;
 
-/// A job that was started.
+/// A job that was started. Nobody reads its output before its end.
 pub struct Job {
     pub id: String,
     pub dir: tempfile::TempDir,
-    process: Child,
+    process: Program,
 }
 
 /// A job that is over.
@@ -29,14 +30,6 @@ pub struct Ended {
     pub stderr: String,
     pub events: Vec<Value>,
     pub dir: tempfile::TempDir,
-}
-
-/// `child STEP...` as a command: steps are separated by blanks.
-pub fn child(steps: &str) -> Value {
-    let own = std::env::current_exe().expect("a test has a file");
-    let mut words = vec![own.display().to_string(), "child".to_owned()];
-    words.extend(steps.split_ascii_whitespace().map(str::to_owned));
-    words.into()
 }
 
 impl Job {
@@ -73,11 +66,11 @@ impl Job {
         }
         command.arg(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         change(&mut command);
-        Self { id, process: command.spawn().expect("it starts"), dir }
+        Self { id, process: Program::start(&mut command), dir }
     }
 
-    pub fn pid(&self) -> i32 {
-        self.process.id().cast_signed()
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -103,55 +96,28 @@ impl Job {
         events(self.dir.path())
     }
 
-    pub fn signal(&self, signal: nix::sys::signal::Signal) {
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid()), signal).expect("it runs");
+    pub fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
     }
 
     /// The same after the reader of its stdout has gone away.
     #[track_caller]
     pub fn end_without_reading(mut self) -> Ended {
-        drop(self.process.stdout.take());
+        drop(self.process.stdout());
         self.end()
     }
 
-    /// Waits for the end, which must come within a minute, and sees that nothing of the job is left.
+    /// Waits for the end, and sees that nothing of the job is left.
     #[track_caller]
-    pub fn end(mut self) -> Ended {
-        let read = |stream: Option<Box<dyn std::io::Read + Send>>| {
-            std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                if let Some(mut stream) = stream {
-                    let _ = stream.read_to_end(&mut bytes);
-                }
-                bytes
-            })
-        };
-        let stdout = read(self.process.stdout.take().map(|s| Box::new(s) as _));
-        let stderr = read(self.process.stderr.take().map(|s| Box::new(s) as _));
-        let end = std::time::Instant::now() + Duration::from_mins(1);
-        let status = loop {
-            if let Some(status) = self.process.try_wait().expect("it can be waited for") {
-                break status;
-            }
-            if std::time::Instant::now() > end {
-                let _ = self.process.kill();
-                panic!("the job did not end; events: {:#?}", events(self.dir.path()));
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        let left = alive(&self.id);
+    pub fn end(self) -> Ended {
+        let ended = Running::read(self.process).end();
+        let left = of_job(&self.id);
         for (pid, _) in &left {
-            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(*pid), nix::sys::signal::Signal::SIGKILL);
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
         }
         assert!(left.is_empty(), "left behind: {left:?}");
         let events = events(self.dir.path());
-        Ended {
-            code: status.code(),
-            stdout: stdout.join().expect("a reader"),
-            stderr: String::from_utf8_lossy(&stderr.join().expect("a reader")).into_owned(),
-            events,
-            dir: self.dir,
-        }
+        Ended { code: ended.code, stdout: ended.stdout_bytes, stderr: ended.stderr, events, dir: self.dir }
     }
 }
 

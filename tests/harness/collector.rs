@@ -2,34 +2,30 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a condition may take to come true on a loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+use super::gymrun::binary;
+use super::ports::free_ports;
+use super::program::Program;
+use super::wait::eventually_async;
 
 /// A running (or ended) collector.
 pub struct Collector {
     pub folder: TempDir,
     pub http: u16,
     pub health: u16,
-    child: Child,
-}
-
-/// A port that nobody has at this moment.
-pub fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
+    program: Program,
 }
 
 impl Collector {
     /// Starts it with a configuration in which `$HTTP`, `$HEALTH` and `$OUT` stand for its ports and folder.
     pub fn spawn(config: &str, environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let (http, health) = (free_port(), free_port());
+        let [http, health] = free_ports();
         let text = config
             .replace("$HTTP", &format!("127.0.0.1:{http}"))
             .replace("$HEALTH", &format!("127.0.0.1:{health}"))
@@ -37,32 +33,23 @@ impl Collector {
         let file = folder.path().join("collector.yaml");
         fs::write(&file, text).expect("writes");
         let log = fs::File::create(folder.path().join("stderr.txt")).expect("creates");
-        let child = Command::new(env!("CARGO_BIN_EXE_gymrun"))
-            .args(["collector", "--config"])
-            .arg(&file)
-            .env_clear()
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("starts");
-        Self { folder, http, health, child }
+        let mut command = Command::new(binary());
+        command.args(["collector", "--config"]).arg(&file).env_clear().envs(environment.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        Self { folder, http, health, program: Program::start(&mut command) }
     }
 
     /// Starts it and waits until the health check says that it is ready.
     pub async fn start(config: &str, environment: &[(&str, &str)]) -> Self {
         let mut collector = Self::spawn(config, environment);
         let url = format!("http://127.0.0.1:{}/", collector.health);
-        let begin = std::time::Instant::now();
-        loop {
-            if reqwest::get(&url).await.is_ok_and(|answer| answer.status() == 200) {
-                return collector;
-            }
-            let ended = collector.child.try_wait().expect("waits");
-            assert!(ended.is_none() && begin.elapsed() < PATIENCE, "not ready: {}", collector.stderr());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let ready = async || {
+            let ended = collector.program.status();
+            assert!(ended.is_none(), "not ready: {}", collector.stderr());
+            reqwest::get(&url).await.is_ok_and(|answer| answer.status() == 200).then_some(())
+        };
+        eventually_async("the collector is ready", ready).await;
+        collector
     }
 
     /// Sends an OTLP/JSON request; gives the status and body of the answer.
@@ -81,22 +68,23 @@ impl Collector {
         (answer.status().as_u16(), answer.text().await.expect("a body"))
     }
 
+    pub fn pid(&self) -> u32 {
+        self.program.pid()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        self.program.signal(signal);
+    }
+
     /// Sends SIGTERM.
     pub fn terminate(&self) {
-        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a pid"));
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("signals");
+        self.signal(Signal::SIGTERM);
     }
 
     /// Waits for the end; gives the exit code.
     pub async fn ended(&mut self) -> i32 {
-        let begin = std::time::Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().expect("waits") {
-                return status.code().expect("a code");
-            }
-            assert!(begin.elapsed() < PATIENCE, "does not end: {}", self.stderr());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let status = eventually_async("the collector's end", async || self.program.status()).await;
+        status.code().unwrap_or_else(|| panic!("ended by a signal: {}", self.stderr()))
     }
 
     /// SIGTERM and the end.
@@ -121,7 +109,6 @@ impl Collector {
     }
 
     /// The whole lines of an output file that is still being written.
-    #[allow(dead_code, reason = "of use to some of the tests that share this file")]
     pub fn lines_so_far(&self, name: &str) -> Vec<Value> {
         let text = fs::read_to_string(self.path(name)).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -132,13 +119,5 @@ impl Collector {
     pub fn delivery(&self) -> Value {
         let text = fs::read_to_string(self.path("delivery.json")).expect("a report");
         serde_json::from_str(&text).expect("JSON")
-    }
-}
-
-impl Drop for Collector {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,0 +1,29 @@
+//! Programs that are not part of every machine. Without one a test is skipped and says so; if `GYMRUN_TEST_REQUIRE` (a list
+//! with commas) names the program, the test fails instead.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The path of a component, from its variable.
+pub fn component(name: &str, variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
+    if path.is_none() {
+        skip(name, &format!("{variable} names no file"));
+    }
+    path
+}
+
+/// `python3`, if it is there.
+pub fn python() -> Option<&'static str> {
+    let there = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        skip("python3", "it is not on PATH");
+    }
+    there.then_some("python3")
+}
+
+fn skip(name: &str, why: &str) {
+    let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|word| word.trim() == name), "{name} is required: {why}");
+    println!("skipped: {name} is not here ({why})");
+}

@@ -1,0 +1,155 @@
+//! A job file, run by the binary as `j1`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{PipeReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use tempfile::TempDir;
+
+use super::directory::JobDirectory;
+use super::gymrun::{gymrun, repository};
+use super::processes::Watch;
+use super::program::{Ended, Program, Running};
+
+/// How long an example may take, real components included.
+const EXAMPLE: Duration = Duration::from_mins(5);
+
+/// The file, and how it is run.
+pub struct Job {
+    file: PathBuf,
+    /// Where it is run from.
+    folder: PathBuf,
+    output: PathBuf,
+    arguments: Vec<String>,
+    variables: Vec<(String, String)>,
+    /// Goes with the job.
+    _own: Option<TempDir>,
+}
+
+/// A job that was run while the processes of the machine were watched.
+pub struct Watched {
+    pub ended: Ended,
+    pub directory: JobDirectory,
+    /// The command line of every process that was seen on the machine meanwhile.
+    pub seen: BTreeSet<String>,
+    /// Those of the job alone.
+    pub seen_of_job: BTreeSet<String>,
+}
+
+impl Job {
+    /// A file with this text, in a folder of its own.
+    pub fn new(file_name: &str, text: &str) -> Self {
+        let own = tempfile::tempdir().expect("a folder");
+        let folder = own.path().to_owned();
+        let job = Self {
+            file: folder.join(file_name),
+            output: folder.join("out"),
+            folder,
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            _own: Some(own),
+        };
+        job.rewrite(text);
+        job
+    }
+
+    /// A file of the repository, run from its root. The output path has the name of the test, and stays.
+    pub fn example(file: &str, test: &str) -> Self {
+        let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&output);
+        Self {
+            file: file.into(),
+            folder: repository().to_owned(),
+            output,
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            _own: None,
+        }
+    }
+
+    /// With a value for the top layer: `--set key=value`.
+    #[must_use]
+    pub fn set(mut self, key: &str, value: &str) -> Self {
+        self.arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
+        self
+    }
+
+    /// With a variable in gymrun's own environment.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    pub fn rewrite(&self, text: &str) {
+        fs::write(&self.file, text).expect("a job file");
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The output path.
+    pub fn output(&self) -> &Path {
+        &self.output
+    }
+
+    /// What was left behind.
+    #[track_caller]
+    pub fn directory(&self) -> JobDirectory {
+        JobDirectory::only_in(&self.output.join("j1"))
+    }
+
+    #[track_caller]
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        self.start(arguments).end()
+    }
+
+    #[track_caller]
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        Running::start(&mut self.command(&["run"], arguments))
+    }
+
+    /// Starts it with a stdout and a stderr that take nothing as long as what comes with it is there: a full pipe.
+    #[track_caller]
+    pub fn start_unread(&self, arguments: &[&str]) -> (Program, PipeReader) {
+        let (unread, full) = std::io::pipe().expect("a pipe");
+        fcntl(&full, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).expect("flags");
+        while (&full).write(&[b'x'; 4096]).is_ok() {}
+        fcntl(&full, FcntlArg::F_SETFL(OFlag::empty())).expect("flags");
+        let mut command = self.command(&["run"], arguments);
+        command.stdout(full.try_clone().expect("a second handle")).stderr(full);
+        (Program::start(&mut command), unread)
+    }
+
+    /// Another subcommand.
+    #[track_caller]
+    pub fn ask(&self, subcommand: &str, arguments: &[&str]) -> Ended {
+        Running::start(&mut self.command(&[subcommand], arguments)).end()
+    }
+
+    /// Runs it under a watch. (Without a subcommand: a file alone is run.)
+    #[track_caller]
+    pub fn watch(&self) -> Watched {
+        // A word of our own that every process of the job inherits, so that it is known from those of other tests.
+        let mark = self.output.to_str().expect("a path in UTF-8");
+        let mut command = self.command(&[], &[]);
+        command.env("JOB_TEST_MARK", mark);
+        let watch = Watch::start(format!("JOB_TEST_MARK={mark}").into_bytes());
+        let ended = Running::start(&mut command).end_within(EXAMPLE);
+        let (seen, seen_of_job) = watch.stop();
+        Watched { ended, directory: self.directory(), seen, seen_of_job }
+    }
+
+    fn command(&self, subcommand: &[&str], arguments: &[&str]) -> Command {
+        let mut command = gymrun(subcommand);
+        command.arg(&self.file).arg("--output-path").arg(&self.output).args(["--job-id", "j1"]);
+        command.args(&self.arguments).args(arguments).current_dir(&self.folder);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
