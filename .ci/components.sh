@@ -5,6 +5,7 @@
 OTELCOL_VERSION=0.161.0
 NEMO_GYM_VERSION=0.7.0
 STYLUA_VERSION=2.6.0
+ROTEL_VERSION=0.0.1a15
 
 CACHE=${GYMRUN_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gymrun-ci}
 
@@ -75,6 +76,19 @@ install_nemo_gym() {
   quietly "$directory/bin/python" -m pip install --no-input --ignore-requires-python --constraint "$CI_DIRECTORY/nemo-gym/constraints.txt" \
     "nemo-gym[telemetry]==$NEMO_GYM_VERSION"
   touch "$directory/installed"
+}
+
+# A peer of the benches only. The wheel brings a binary and a module that starts it; the binary is what is measured.
+install_rotel() {
+  local directory=$CACHE/rotel-$ROTEL_VERSION
+  export GYMRUN_BENCH_ROTEL=$directory/rotel-agent
+  [[ -x $GYMRUN_BENCH_ROTEL ]] && return
+  say "rotel $ROTEL_VERSION: installing"
+  rm -rf "$directory"
+  mkdir -p "$CACHE"
+  quietly python3 -m venv "$directory"
+  quietly "$directory/bin/python" -m pip install --no-input --pre "rotel==$ROTEL_VERSION"
+  ln -s "$directory"/lib/python3*/site-packages/rotel/rotel-agent "$GYMRUN_BENCH_ROTEL"
 }
 
 # Debian's package is unpacked, not installed: installing it would start its service on port 9100.

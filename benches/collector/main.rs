@@ -13,27 +13,59 @@
 mod bed;
 mod cost;
 mod discard;
+mod floors;
+mod idle;
 mod options;
+mod page;
+mod scrape;
+mod soak;
+mod start;
 mod statistics;
 mod table;
+mod throughput;
+
+use std::time::Duration;
 
 use clap::Parser as _;
 
-use options::{Action, Options, Part};
+use options::{Action, Options, PARTS};
 use table::Table;
 
 fn main() {
     let options = Options::parse();
     match options.action {
         Some(Action::Discard { port }) => discard::serve(port),
+        Some(Action::Soak { seconds }) => soak(Duration::from_secs(seconds)),
         None => measure(&options),
     }
 }
 
 fn measure(options: &Options) {
     let mut table = Table::begin(options);
-    if options.has(Part::Cost) {
-        cost::measure(options, &mut table);
+    for part in PARTS {
+        if options.has(part) {
+            part.measure(options, &mut table);
+        }
     }
     table.print();
+}
+
+fn soak(length: Duration) {
+    let soaked = soak::run(length);
+    let (early, late) = soaked.memory();
+    println!(
+        "{} spans sent, at the sink and in the file; nothing lost, {} requests refused for a while",
+        soaked.spans, soaked.refusals
+    );
+    println!(
+        "{:.0} spans/s for {} s; the most it took was {:.0} spans/s",
+        soaked.rate,
+        length.as_secs(),
+        soaked.maximum
+    );
+    println!(
+        "resident memory: at most {} MiB in the second quarter, at least {} MiB in the last",
+        early >> 20,
+        late >> 20
+    );
 }

@@ -3,6 +3,8 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::bed::{Program, SPANS_PER_REQUEST};
+use crate::table::Table;
+use crate::{cost, idle, scrape, start, throughput};
 
 /// Measures gymrun's collector beside otelcol and Rotel and prints one table in Markdown.
 #[derive(Parser)]
@@ -23,7 +25,7 @@ pub struct Options {
     #[arg(long, value_enum, value_delimiter = ',')]
     programs: Vec<Peer>,
     /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, global = true)]
     bench: bool,
     #[command(subcommand)]
     pub action: Option<Action>,
@@ -38,6 +40,11 @@ pub enum Action {
         #[arg(long)]
         port: u16,
     },
+    /// Sends half of what it can take, for long: nothing is lost, memory does not grow.
+    Soak {
+        #[arg(long, default_value_t = 600)]
+        seconds: u64,
+    },
 }
 
 /// A part of the table.
@@ -45,6 +52,30 @@ pub enum Action {
 pub enum Part {
     /// CPU and memory for spans.
     Cost,
+    /// Spans a second on one core.
+    Throughput,
+    /// CPU for a scrape.
+    Scrape,
+    /// Memory and CPU without anything to do.
+    Idle,
+    /// Time to be ready, and to be gone.
+    Start,
+}
+
+/// In the order of the table.
+pub const PARTS: [Part; 5] = [Part::Cost, Part::Throughput, Part::Scrape, Part::Idle, Part::Start];
+
+impl Part {
+    /// Measures it and adds its rows.
+    pub fn measure(self, options: &Options, table: &mut Table) {
+        match self {
+            Self::Cost => cost::measure(options, table),
+            Self::Throughput => throughput::measure(options, table),
+            Self::Scrape => scrape::measure(options, table),
+            Self::Idle => idle::measure(options, table),
+            Self::Start => start::measure(options, table),
+        }
+    }
 }
 
 /// A program as it is named in options.
@@ -66,6 +97,11 @@ impl Options {
     pub fn requests(&self) -> u64 {
         let spans = self.spans.unwrap_or(if self.quick { 100_000 } else { 200_000 });
         spans.div_ceil(SPANS_PER_REQUEST as u64).max(1)
+    }
+
+    /// How long nothing is done.
+    pub fn idle_seconds(&self) -> u64 {
+        if self.quick { 5 } else { 20 }
     }
 
     /// Whether this part is wanted.

@@ -9,6 +9,10 @@ impl Series {
         self.0.push(value);
     }
 
+    pub fn newest(&self) -> f64 {
+        self.0.last().copied().unwrap_or(f64::NAN)
+    }
+
     /// The middle one; of an even number, the mean of the middle two.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();

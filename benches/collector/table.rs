@@ -41,7 +41,7 @@ impl Table {
     /// An empty one, with the circumstances.
     pub fn begin(options: &Options) -> Self {
         let requests = Requests::make();
-        let notes = vec![
+        let mut notes = vec![
             format!("Load average at the start: {}.", load_average()),
             format!(
                 "{} repetitions of {} spans; requests of {SPANS_PER_REQUEST} spans with 5 to 20 attributes, {:.0} bytes a span.",
@@ -50,6 +50,14 @@ impl Table {
                 requests.bytes_per_span
             ),
         ];
+        for (program, variable) in [(Program::Otelcol, "GYMRUN_TEST_OTELCOL"), (Program::Rotel, "GYMRUN_BENCH_ROTEL")] {
+            if program.path().is_none() {
+                notes.push(format!(
+                    "{} is absent: {variable} does not name it, and it is not on the path.",
+                    program.name()
+                ));
+            }
+        }
         Self { rows: Vec::new(), notes }
     }
 
@@ -77,7 +85,11 @@ impl Table {
 
 impl Row {
     fn line(&self) -> String {
-        let cell = |program| self.series(program).map_or_else(String::new, |series| self.spread(series));
+        let cell = |program: Program| match self.series(program) {
+            Some(series) => self.spread(series),
+            None if program.path().is_none() => "absent".to_owned(),
+            None => String::new(),
+        };
         let floor = match (self.series(Program::Discard), self.floor) {
             (Some(series), _) => self.spread(series),
             (None, Some(value)) => format!("{value:.*}", self.digits),
@@ -88,7 +100,8 @@ impl Row {
         format!("| {} |", cells.map(String::as_str).join(" | "))
     }
 
-    fn series(&self, program: Program) -> Option<&Series> {
+    /// What a program gave.
+    pub fn series(&self, program: Program) -> Option<&Series> {
         self.measured.iter().find(|(known, _)| *known == program).map(|(_, series)| series)
     }
 
@@ -112,7 +125,11 @@ impl Row {
         let (text, reached) = match self.goal {
             Goal::None => return String::new(),
             Goal::AtMost(peers) => (
-                peers.iter().map(|(peer, most)| format!("≤ {most}x {}", peer.name())).collect::<Vec<_>>().join(", "),
+                peers
+                    .iter()
+                    .map(|(peer, most)| format!("≤ {}x {}", short(*most), peer.name()))
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 peers.iter().map(|(peer, most)| Some(times(*peer)? <= *most)).collect::<Option<Vec<_>>>(),
             ),
             Goal::AtLeast(peer, least) => {
@@ -126,6 +143,11 @@ impl Row {
             Some(_) => format!("{text}: **missed**"),
         }
     }
+}
+
+/// At most three digits behind the point.
+fn short(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
 }
 
 /// The load of the machine over 1, 5 and 15 minutes.

@@ -28,6 +28,7 @@ async fn connection(port: u16, bodies: &[Bytes], turn: &Turn<'_>) {
             assert!(again, "a request was answered with {status}");
             tokio::time::sleep(turn.refused()).await;
         }
+        turn.accepted();
     }
 }
 

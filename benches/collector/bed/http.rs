@@ -35,7 +35,10 @@ fn connection(port: u16, requests: &[Vec<u8>], turn: &Turn<'_>) {
         loop {
             stream.write_all(&requests[index]).expect("writes");
             match answer(&mut stream) {
-                200 => break,
+                200 => {
+                    turn.accepted();
+                    break;
+                }
                 429 | 503 => std::thread::sleep(turn.refused()),
                 status => panic!("a request was answered with {status}"),
             }

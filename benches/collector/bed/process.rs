@@ -87,6 +87,11 @@ impl Running {
         clock.now().expect("a time").into()
     }
 
+    /// The same from this on.
+    pub fn cpu_since(&self, before: Duration) -> Duration {
+        self.cpu().saturating_sub(before)
+    }
+
     /// Its memory now.
     pub fn memory(&self) -> Memory {
         let status = self.proc_file("status");
@@ -129,15 +134,6 @@ impl Drop for Running {
         // Both fail only if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Waits until the condition is true; `what` and `more` are said if it never is.
-pub fn until(what: &str, more: impl Fn() -> String, mut condition: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !condition() {
-        assert!(begin.elapsed() < PATIENCE, "never: {what}: {}", more());
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

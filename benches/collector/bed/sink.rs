@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -22,6 +23,8 @@ struct Received {
     /// Requests of spans that are not counted yet: that costs more than taking them.
     waiting: Vec<(bool, Bytes)>,
     totals: Totals,
+    /// The largest request of metrics.
+    metrics: (bool, Bytes),
 }
 
 /// Sums over the requests of spans.
@@ -32,6 +35,8 @@ pub struct Totals {
     pub bytes: u64,
     /// Decompressed.
     pub plain_bytes: u64,
+    /// When the newest one came.
+    pub newest: Option<Instant>,
 }
 
 impl Sink {
@@ -56,12 +61,7 @@ impl Sink {
         let waiting = std::mem::take(&mut self.state.lock().expect("lock").waiting);
         let mut new = Totals::default();
         for (compressed, body) in waiting {
-            let mut plain = Vec::new();
-            if compressed {
-                flate2::read::GzDecoder::new(&body[..]).read_to_end(&mut plain).expect("whole gzip");
-            } else {
-                plain.extend_from_slice(&body);
-            }
+            let plain = decompress(compressed, &body);
             new.spans += spans_in(&plain);
             new.bytes += body.len() as u64;
             new.plain_bytes += plain.len() as u64;
@@ -72,12 +72,32 @@ impl Sink {
         totals.plain_bytes += new.plain_bytes;
         *totals
     }
+
+    /// The largest request of metrics, decompressed.
+    pub fn metrics(&self) -> Vec<u8> {
+        let (compressed, body) = self.state.lock().expect("lock").metrics.clone();
+        decompress(compressed, &body)
+    }
+}
+
+fn decompress(compressed: bool, body: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    if compressed {
+        flate2::read::GzDecoder::new(body).read_to_end(&mut plain).expect("whole gzip");
+    } else {
+        plain.extend_from_slice(body);
+    }
+    plain
 }
 
 async fn take(State(state): State<Arc<Mutex<Received>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> HeaderMap {
+    let compressed = headers.get(header::CONTENT_ENCODING).is_some_and(|name| name == "gzip");
+    let mut state = state.lock().expect("lock");
     if uri.path().ends_with("/v1/traces") {
-        let compressed = headers.get(header::CONTENT_ENCODING).is_some_and(|name| name == "gzip");
-        state.lock().expect("lock").waiting.push((compressed, body));
+        state.waiting.push((compressed, body));
+        state.totals.newest = Some(Instant::now());
+    } else if uri.path().ends_with("/v1/metrics") && body.len() > state.metrics.1.len() {
+        state.metrics = (compressed, body);
     }
     [(header::CONTENT_TYPE, "application/x-protobuf".parse().expect("a value"))].into_iter().collect()
 }
