@@ -16,7 +16,9 @@ mod normalise;
 mod otlp;
 mod requests;
 mod rpc;
+mod scrapes;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod side;
+mod span_metrics;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod target;

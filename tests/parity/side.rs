@@ -151,6 +151,11 @@ impl Side {
         self.rows.extend(merge(&lines).into_iter().map(|line| json!({"merged": line})));
     }
 
+    /// A message with its random parts named, its lists sorted.
+    pub fn normalised(&self, message: Value) -> Value {
+        self.normaliser.line(message)
+    }
+
     /// Records the exact bytes of an output file.
     pub fn raw_output(&mut self, name: &str) {
         let bytes = fs::read(self.path(name)).unwrap_or_default();

@@ -32,6 +32,8 @@ impl Default for Page {
 pub struct Asked {
     pub method: String,
     pub path: String,
+    /// What stands behind the `?`.
+    pub query: Option<String>,
     pub headers: HashMap<String, String>,
     pub body: Vec<u8>,
 }
@@ -63,6 +65,8 @@ impl Asked {
 struct Inner {
     pages: HashMap<&'static str, Vec<Page>>,
     seen: Mutex<Vec<Asked>>,
+    /// How often each path was asked for.
+    counts: Mutex<HashMap<String, usize>>,
 }
 
 /// The server.
@@ -73,7 +77,7 @@ pub struct Target {
 
 impl Target {
     pub async fn serve(port: u16, pages: Vec<(&'static str, Vec<Page>)>) -> Self {
-        let target = Self { inner: Arc::new(Inner { pages: pages.into_iter().collect(), seen: Mutex::default() }) };
+        let target = Self { inner: Arc::new(Inner { pages: pages.into_iter().collect(), ..Inner::default() }) };
         if !target.inner.pages.is_empty() {
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("the port is free");
             let router = Router::new().fallback(answer).with_state(target.clone());
@@ -87,7 +91,17 @@ impl Target {
     }
 
     pub fn count(&self, path: &str) -> usize {
-        self.seen().iter().filter(|request| request.path == path).count()
+        self.inner.counts.lock().expect("lock").get(path).copied().unwrap_or_default()
+    }
+}
+
+impl Target {
+    /// How often the path was asked for before this time.
+    fn next(&self, path: &str) -> usize {
+        let mut counts = self.inner.counts.lock().expect("lock");
+        let count = counts.entry(path.to_owned()).or_default();
+        *count += 1;
+        *count - 1
     }
 }
 
@@ -97,8 +111,9 @@ async fn answer(State(target): State<Target>, request: Request) -> Response<Body
     let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
     let path = parts.uri.path().to_owned();
-    let place = target.count(&path);
-    let asked = Asked { method: parts.method.to_string(), path: path.clone(), headers, body };
+    let place = target.next(&path);
+    let query = parts.uri.query().map(str::to_owned);
+    let asked = Asked { method: parts.method.to_string(), path: path.clone(), query, headers, body };
     target.inner.seen.lock().expect("lock").push(asked);
     let pages = target.inner.pages.get(path.as_str());
     let Some(page) = pages.and_then(|pages| pages.get(place.min(pages.len() - 1))) else {

@@ -15,5 +15,5 @@ mod tests;
 
 pub use entry::{Entry, Exemplar, MetricType, ParseError, Sample, dialect_of};
 pub use lexer::Dialect;
-pub use number::{canonical, parse_float};
+pub use number::{canonical, parse_boundary, parse_float};
 pub use parser::Parser;

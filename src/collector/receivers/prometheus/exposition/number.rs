@@ -14,6 +14,58 @@ pub fn parse_float(text: &[u8]) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// The number in `le` or `quantile`: what [`parse_float`] takes, and in addition what the reference takes there only:
+/// hexadecimal (`0x1p-2`), and `_` between digits.
+#[must_use]
+pub fn parse_boundary(text: &[u8]) -> Option<f64> {
+    parse_float(text).or_else(|| {
+        let text = std::str::from_utf8(text).ok()?;
+        let (negative, digits) = match text.as_bytes().first()? {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+        let between = |digits: &str, first: bool| {
+            let mut former = first;
+            let mut good = true;
+            let mut bytes = digits.bytes().peekable();
+            while let Some(byte) = bytes.next() {
+                let next = bytes.peek().is_some_and(u8::is_ascii_hexdigit);
+                good &= byte != b'_' || former && next;
+                former = byte.is_ascii_hexdigit();
+            }
+            good
+        };
+        // Behind `0x` a `_` may come at once.
+        if !between(hexadecimal.unwrap_or(digits), hexadecimal.is_some()) {
+            return None;
+        }
+        let value = match hexadecimal {
+            Some(digits) => parse_hexadecimal(&digits.replace('_', ""))?,
+            None => parse_float(digits.replace('_', "").as_bytes())?,
+        };
+        Some(if negative { -value } else { value })
+    })
+}
+
+/// `H.HpE`: hexadecimal digits and a power of two, which must be there.
+fn parse_hexadecimal(text: &str) -> Option<f64> {
+    let (mantissa, exponent) = text.split_once(['p', 'P'])?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let exponent: i32 = exponent.parse().ok()?;
+    let mut value = 0.0_f64;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let places = i32::try_from(fraction.len()).ok()?;
+    let value = value * 2_f64.powi(exponent.checked_sub(places.checked_mul(4)?)?);
+    value.is_finite().then_some(value)
+}
+
 /// A number as a label value of OpenMetrics: the shortest form that reads back the same, with `.0` where it would
 /// otherwise look like an integer.
 #[must_use]
@@ -40,7 +92,7 @@ pub fn canonical(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{canonical, parse_float};
+    use super::{canonical, parse_boundary, parse_float};
 
     #[test]
     fn accepts_what_the_reference_accepts() {
@@ -71,6 +123,23 @@ mod tests {
             assert_eq!(parse_float(text.as_bytes()), None, "{text}");
         }
         assert_eq!(parse_float(b"\xff"), None);
+    }
+
+    #[test]
+    fn bounds_may_be_written_as_the_reference_writes_numbers_in_its_language() {
+        for (text, value) in [
+            ("1.5", 1.5),
+            ("0x1p1", 2.0),
+            ("-0X.8p0", -0.5),
+            ("1_0", 10.0),
+            ("0x_1p-1_0", 0.000_976_562_5),
+            ("1_0e1_0", 1e11),
+        ] {
+            assert_eq!(parse_boundary(text.as_bytes()), Some(value), "{text}");
+        }
+        for text in ["0x10", "_1", "1_", "1__0", "0x1p", "0xp1", "1_.5", "1._5", "0x1p99999", "-", "", "x"] {
+            assert_eq!(parse_boundary(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

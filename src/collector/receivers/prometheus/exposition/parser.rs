@@ -3,7 +3,7 @@
 use super::super::record::{Labels, METRIC_NAME};
 use super::entry::{Entry, Exemplar, MetricType, ParseError, Sample};
 use super::lexer::{Dialect, Lexer, Token};
-use super::number::{canonical, parse_float};
+use super::number::{canonical, parse_boundary, parse_float};
 
 /// Walks one page.
 #[derive(Debug)]
@@ -324,7 +324,7 @@ impl<'a> Parser<'a> {
     fn normalise(&self, name: &str, value: String) -> String {
         match (self.last_type, name) {
             (Some(MetricType::Histogram), "le") | (Some(MetricType::Summary), "quantile") => {
-                parse_float(value.as_bytes()).map_or(value, canonical)
+                parse_boundary(value.as_bytes()).map_or(value, canonical)
             }
             _ => value,
         }

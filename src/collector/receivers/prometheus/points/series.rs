@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::super::exposition::parse_float;
+use super::super::exposition::parse_boundary;
 use super::super::record::{Labels, METRIC_NAME};
 use crate::otlp::wire::Writer;
 
@@ -124,7 +124,7 @@ impl Series {
     /// The number in `le` or `quantile`.
     #[must_use]
     pub fn boundary(&self, label: &str) -> Option<f64> {
-        parse_float(self.labels.get(label).as_bytes())
+        parse_boundary(self.labels.get(label).as_bytes())
     }
 
     /// The attributes of its point, in wire form with the point's field number. Series of one family with the same

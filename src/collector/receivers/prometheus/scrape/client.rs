@@ -16,7 +16,7 @@ use super::credentials::Secret;
 /// How targets of a job are reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientSettings {
-    /// Whether redirects are followed, up to ten.
+    /// Whether redirects are followed, up to nine: the tenth request is the last one.
     pub follow_redirects: bool,
     /// Whether HTTP/2 may be used over TLS.
     pub http2: bool,
@@ -111,7 +111,7 @@ impl Tls {
 }
 
 fn base(settings: &ClientSettings) -> reqwest::ClientBuilder {
-    let redirects = if settings.follow_redirects { Policy::limited(10) } else { Policy::none() };
+    let redirects = if settings.follow_redirects { Policy::limited(9) } else { Policy::none() };
     // Proxies are for the way out, and targets are named by their addresses: none without `proxy_url`.
     let builder = Client::builder().no_proxy().no_gzip().redirect(redirects).pool_max_idle_per_host(1);
     if settings.http2 && settings.named_host.is_none() { builder } else { builder.http1_only() }
