@@ -261,7 +261,9 @@ async fn every_script() {
             let mut of = lines.of.remove(&job.name).unwrap_or_default();
             of.truncate(job.scrapes);
             let mut rows: Vec<Value> = of.into_iter().map(|line| side.normalised(line)).collect();
-            rows.iter_mut().for_each(|row| without_differences(row, &job.different));
+            for row in &mut rows {
+                without_differences(row, &job.different);
+            }
             if job.unordered {
                 rows.sort_by_key(ToString::to_string);
             }

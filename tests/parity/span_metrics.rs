@@ -143,7 +143,7 @@ impl Counts {
                 file.read_to_end(&mut new).expect("reads");
             }
             *place += new.len() as u64;
-            *count += new.iter().filter(|byte| **byte == b'\n').count();
+            *count += new.split(|byte| *byte == b'\n').count() - 1;
         }
         self.files.iter().map(|(_, count)| *count).collect()
     }
@@ -201,7 +201,9 @@ fn record(side: &mut Side, sequence: &Sequence, lines: &[Value], ends: &[usize])
     let mut former = vec![json!({})];
     for step in 0..steps {
         let mut outlines: Vec<Value> = lines[ends[step]..ends[step + 1]].to_vec();
-        outlines.iter_mut().for_each(outline);
+        for line in &mut outlines {
+            outline(line);
+        }
         let mut outlines: Vec<Value> = outlines.into_iter().map(|line| side.normalised(line)).collect();
         // A flush may still have come before the step's spans.
         outlines.retain(|outline| !former.contains(outline));
