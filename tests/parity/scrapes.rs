@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::bed::{Case, both};
-use super::side::{PATIENCE, Side};
+use super::side::Side;
 use super::target::Page;
+use crate::harness::{DEADLINE, Program, component, free_port};
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4";
@@ -155,10 +156,26 @@ impl Scripts {
         config
     }
 
+    /// The scrapes of the longest job of a receiver.
+    fn longest(&self, section: &Value) -> usize {
+        let jobs = section["config"]["scrape_configs"].as_array().into_iter().flatten();
+        let of = |job: &Value| self.jobs.iter().find(|known| json!(known.name) == job["job_name"]);
+        jobs.filter_map(of).map(|job| job.scrapes).max().unwrap_or_default()
+    }
+
     fn case(&self) -> Case {
+        let mut sections: Vec<(&String, Value)> =
+            self.receivers.iter().map(|(name, section)| (name, section.clone())).collect();
+        // One after the other, so that the targets do not get all first requests at once; the longest scripts begin.
+        sections.sort_by_key(|(_, section)| std::cmp::Reverse(self.longest(section)));
+        for (place, (_, section)) in sections.iter_mut().enumerate() {
+            section["initial_scrape_offset"] = json!(format!("{}ms", 1 + 300 * place));
+        }
         let receivers: Vec<&String> = self.receivers.keys().collect();
+        let sections: Map<String, Value> =
+            sections.into_iter().map(|(name, section)| (name.clone(), section)).collect();
         let config = json!({
-            "receivers": self.receivers,
+            "receivers": sections,
             "exporters": {"file": {"path": "$OUT/x.jsonl", "flush_interval": "100ms"}},
             "service": {
                 "telemetry": {"metrics": {"level": "none"}, "logs": {"level": "error"}},
@@ -171,6 +188,33 @@ impl Scripts {
         }
         case
     }
+}
+
+/// What the real `node_exporter` answers at this moment, in both dialects, as scripts of one page.
+async fn add_node(scripts: &mut Scripts) {
+    let Some(program) = component("node_exporter", "GYMRUN_TEST_NODE_EXPORTER") else { return };
+    let port = free_port();
+    let mut command = std::process::Command::new(program);
+    command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+    command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let _exporter = Program::start(&mut command);
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
+    let begin = Instant::now();
+    let mut jobs = Vec::new();
+    for accept in ["text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"] {
+        let answer = loop {
+            let request = client.get(format!("http://127.0.0.1:{port}/metrics")).header("accept", accept);
+            if let Ok(answer) = request.send().await {
+                break answer;
+            }
+            assert!(begin.elapsed() < DEADLINE, "node_exporter does not answer");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let content_type = answer.headers()["content-type"].to_str().expect("text").to_owned();
+        let page = json!({"content_type": content_type, "text": answer.text().await.expect("a page")});
+        jobs.push(json!({"name": format!("node_exporter_{}", jobs.len()), "pages": [page.clone(), page]}));
+    }
+    scripts.add("prometheus/node_exporter".into(), &json!({"jobs": jobs}));
 }
 
 /// The `service.name`s of the resources of a line.
@@ -186,10 +230,17 @@ fn names(line: &Value) -> impl Iterator<Item = &str> {
 struct Lines {
     place: u64,
     of: HashMap<String, Vec<Value>>,
+    /// The job of a `service.name`.
+    jobs: HashMap<String, String>,
 }
 
 impl Lines {
-    fn read(&mut self, side: &Side, jobs: &[Job]) {
+    fn new(jobs: &[Job]) -> Self {
+        let names = |job: &Job| [job.name.clone(), job.recorded_as.clone()].map(|name| (name, job.name.clone()));
+        Self { place: 0, of: HashMap::new(), jobs: jobs.iter().flat_map(names).collect() }
+    }
+
+    fn read(&mut self, side: &Side) {
         let mut new = String::new();
         if let Ok(mut file) = fs::File::open(side.path("x.jsonl")) {
             file.seek(SeekFrom::Start(self.place)).expect("seeks");
@@ -199,9 +250,9 @@ impl Lines {
         self.place += whole.len() as u64;
         for line in whole.lines() {
             let line: Value = serde_json::from_str(line).expect("JSON");
-            let job = jobs.iter().find(|job| names(&line).any(|name| name == job.name || name == job.recorded_as));
+            let job = names(&line).find_map(|name| self.jobs.get(name));
             let job = job.unwrap_or_else(|| panic!("a line of no job: {line}"));
-            self.of.entry(job.name.clone()).or_default().push(line);
+            self.of.entry(job.clone()).or_default().push(line);
         }
     }
 
@@ -243,17 +294,18 @@ fn requests(side: &Side) -> BTreeMap<String, Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_script() {
-    let scripts = Scripts::read();
+    let mut scripts = Scripts::read();
+    add_node(&mut scripts).await;
     both(scripts.case(), async |side| {
-        let mut lines = Lines { place: 0, of: HashMap::new() };
+        let mut lines = Lines::new(&scripts.jobs);
         let begin = Instant::now();
         loop {
-            lines.read(side, &scripts.jobs);
+            lines.read(side);
             let missing = lines.missing(&scripts.jobs);
             if missing.is_empty() {
                 break;
             }
-            assert!(begin.elapsed() < PATIENCE, "never scraped: {missing:?}: {}", side.stderr());
+            assert!(begin.elapsed() < DEADLINE, "never scraped: {missing:?}: {}", side.stderr());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         side.stop().await;

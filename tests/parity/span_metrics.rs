@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::bed::{Case, both};
-use super::side::{Body, PATIENCE, Side};
+use super::side::{Body, Side};
+use crate::harness::DEADLINE;
 
 struct Sequence {
     name: String,
@@ -157,7 +158,7 @@ impl Counts {
             if now.iter().zip(&before).all(|(now, before)| *now >= before + more) {
                 return now;
             }
-            assert!(begin.elapsed() < PATIENCE, "no flush ({now:?} of {more} more than {before:?}): {}", side.stderr());
+            assert!(begin.elapsed() < DEADLINE, "no flush ({now:?} of {more} more than {before:?}): {}", side.stderr());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
