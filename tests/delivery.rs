@@ -5,7 +5,7 @@ mod harness;
 use std::fs;
 use std::path::PathBuf;
 
-use harness::{Answer, Job, Sink, python};
+use harness::{Answer, GOOD, Job, Running, Sink, free_port, gymrun, python};
 
 const TOKEN: &str = "t0ken-th4t-must-n0t-be-seen";
 
@@ -73,4 +73,56 @@ fn the_last_that_is_said_of_a_target_is_that_it_is_up() {
         let points: Vec<_> = points.map(|point| (point["asDouble"].as_f64(), point["flags"].as_u64())).collect();
         assert_eq!(points.last(), Some(&(Some(1.0), None)), "{name}: {points:?}");
     }
+}
+
+/// The endpoint is dead for the whole job: the job ends well and says so, its directory has the data without the token, and
+/// later everything is sent with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_job_could_not_send_is_sent_from_its_directory_later() {
+    let port = free_port();
+    let job = Job::new(
+        "job.yaml",
+        &format!(
+            "name: t\notel: {{endpoint: 'http://127.0.0.1:{port}', token_env: MY_PASS, compression: none, service_name: evals, queue: disk}}\n\
+             driver: {{command: [\"true\"]}}\n"
+        ),
+    );
+    let job = job.variable("MY_PASS", TOKEN);
+    let ended = job.run(&[]);
+    ended.assert_code(0);
+    let directory = job.directory();
+    let delivery = directory.json("otel/delivery.json");
+    let stored: u64 =
+        ["traces", "metrics", "logs"].iter().filter_map(|signal| delivery[*signal]["stored"].as_u64()).sum();
+    assert!(stored > 0, "{delivery}");
+    for signal in ["traces", "metrics"] {
+        assert_eq!(delivery[signal]["stored"], delivery[signal]["received"], "{delivery}");
+        assert_eq!(delivery[signal]["dropped"], serde_json::json!({}), "{delivery}");
+    }
+    assert!(
+        ended.stderr.contains(&format!("{stored} of them are stored: `gymrun collector flush`")),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(directory.files_with(TOKEN), Vec::<PathBuf>::new());
+
+    let sink = Sink::start_at(port, vec![GOOD]).await;
+    let flush = || {
+        let mut command = gymrun(&["collector", "flush"]);
+        Running::start(command.arg(directory.path("")).env("MY_PASS", TOKEN)).end()
+    };
+    let flushed = flush();
+    flushed.assert_code(0);
+    assert!(flushed.stdout.contains(&format!("sent {stored}, rejected 0, dropped 0")), "{}", flushed.stdout);
+    assert!(!(flushed.stdout + &flushed.stderr).contains(TOKEN));
+    let requests = sink.seen();
+    assert!(!requests.is_empty());
+    for request in &requests {
+        assert_eq!(request.header("authorization"), Some(format!("Bearer {TOKEN}").as_str()));
+        for resource in request.resource_attributes() {
+            assert!(resource.contains(&("Authorization".to_owned(), TOKEN.to_owned())), "{resource:?}");
+        }
+    }
+    flush().assert_code(0);
+    assert_eq!(sink.seen().len(), requests.len(), "once");
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::arguments::print;
 use crate::collector::config::Config;
@@ -17,6 +16,7 @@ use crate::collector::load::load;
 use crate::collector::log::Sink;
 use crate::collector::run::{Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
+use crate::process::{OsSignals, Told};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -82,14 +82,14 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
     let runtime = runtime()?;
     let sink = stderr_sink();
     let surroundings = Surroundings { sink: sink.clone(), delivery: Some(directory(sources)), kept: Kept::default() };
-    let mut told = {
+    let mut signals = {
         let _guard = runtime.enter();
-        Told::new()?
+        OsSignals::new().map_err(|error| Problem::new(format!("cannot listen for signals: {error}")))?
     };
     loop {
         let reload = Mutex::new(None);
         let stop = async {
-            let next = told.next(sources, &sink).await;
+            let next = told(&mut signals, sources, &sink).await;
             *reload.lock().unwrap_or_else(PoisonError::into_inner) = next;
         };
         let result = runtime.block_on(run_collector(config, surroundings.clone(), stop));
@@ -111,43 +111,22 @@ fn directory(sources: &[String]) -> PathBuf {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// The signals that matter to it.
-struct Told {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Told {
-    fn new() -> Result<Self, Problem> {
-        let listen = |kind| signal(kind).map_err(|error| Problem::new(format!("cannot listen for signals: {error}")));
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hangup: listen(SignalKind::hangup())?,
-        })
-    }
-
-    /// Ends at the first SIGTERM or SIGINT with nothing, at a SIGHUP with the configuration as it is then. The reference
-    /// ends with an error if that is broken; this one says so and goes on as it was.
-    async fn next(&mut self, sources: &[String], sink: &Sink) -> Option<Config> {
-        loop {
-            tokio::select! {
-                _ = self.terminate.recv() => return None,
-                _ = self.interrupt.recv() => return None,
-                _ = self.hangup.recv() => match load(sources, &environment) {
-                    Ok(config) => {
-                        sink("SIGHUP: the configuration is read anew");
-                        return Some(config);
-                    }
-                    Err(problems) => {
-                        show(&problems);
-                        sink("SIGHUP: the configuration is broken now; the one from before stays");
-                    }
-                },
+/// Ends when it is told to stop with nothing, at a SIGHUP with the configuration as it is then. The reference ends with an
+/// error if that is broken; this one says so and goes on as it was.
+async fn told(signals: &mut OsSignals, sources: &[String], sink: &Sink) -> Option<Config> {
+    while signals.next().await == Told::HangUp {
+        match load(sources, &environment) {
+            Ok(config) => {
+                sink("SIGHUP: the configuration is read anew");
+                return Some(config);
+            }
+            Err(problems) => {
+                show(&problems);
+                sink("SIGHUP: the configuration is broken now; the one from before stays");
             }
         }
     }
+    None
 }
 
 fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {

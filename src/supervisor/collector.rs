@@ -110,17 +110,24 @@ impl CollectorLink {
         }
         let wait = self.wait;
         let kill_at = move |pace: Pace, started: Instant| pace.kill_collector_at(started, wait);
-        if self.embedded
+        let health = self.health.as_ref().filter(|_| self.embedded);
+        let now = Instant::now();
+        if let Some(address) = health
             && stop.slot.running()
             && !killing()
-            && let Some(address) = &self.health
         {
-            let now = Instant::now();
-            let left = kill_at(*stop.pace.borrow(), now).saturating_duration_since(now).as_secs_f64();
-            let path = format!("/-/stop?seconds={left:.3}");
+            let limit = tell_limit(address, kill_at(*stop.pace.borrow(), now));
             // If it does not listen any more, SIGTERM says the same with a limit of its own.
-            within(&mut pace, REQUEST, REQUEST, request("POST", address, &path, SMALL_ANSWER, REQUEST)).await;
+            within(&mut pace, REQUEST, REQUEST, limit).await;
         }
+        let mut hurry = stop.pace.clone();
+        let hurrying = async {
+            while let (Some(address), Ok(())) = (health, hurry.changed().await) {
+                let limit = kill_at(*hurry.borrow_and_update(), now);
+                tell_limit(address, limit).await;
+            }
+            std::future::pending::<()>().await;
+        };
         // While it drains, an otelcol still says how far it is: the last that it said is kept.
         let listening = async {
             let mut pause = SHORTEST_LOOK;
@@ -141,7 +148,15 @@ impl CollectorLink {
         tokio::select! {
             () = stop.run_until(kill_at) => {}
             () = listening => {}
+            () = hurrying => {}
         }
         said
     }
+}
+
+/// Tells ours until when it may drain.
+async fn tell_limit(health: &str, until: Instant) {
+    let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
+    // Where it does not take the limit, it is killed when the time is over.
+    let _ = request("POST", health, &format!("/-/stop?seconds={left:.3}"), SMALL_ANSWER, REQUEST).await;
 }

@@ -5,9 +5,14 @@
 
 mod delivery;
 mod export;
+mod faults;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod rpc;
+mod secure;
+mod sizes;
 mod start;
+mod storage;
 mod tls;
 
 use serde_json::{Value, json};
@@ -25,6 +30,11 @@ pub fn config(processors: &str, used: &str, exporters: &str, exporter_ids: &str)
          \x20   metrics: {{receivers: [otlp], processors: [{used}], exporters: [{exporter_ids}]}}\n\
          \x20   logs: {{receivers: [otlp], processors: [{used}], exporters: [{exporter_ids}]}}\n"
     )
+}
+
+/// Waits for a condition.
+pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    harness::eventually_async(what, async || condition().then_some(())).await;
 }
 
 /// A request of `count` spans.

@@ -67,3 +67,31 @@ async fn missing_files_are_named() {
         assert!(collector.stderr().contains(name), "{}", collector.stderr());
     }
 }
+
+#[tokio::test]
+async fn a_target_over_tls_is_scraped_when_its_certificate_is_right() {
+    let Some(target) = Endpoint::start() else { return };
+    let folder = data().display().to_string();
+    let own = OWN.replace("DATA", &folder);
+    let ca = format!("ca_file: {folder}/ca.pem");
+    for (tls, up) in [
+        (format!("{ca}, {own}, server_name: sink.test"), true),
+        (format!("insecure_skip_verify: true, {own}"), true),
+        (format!("{ca}, {own}"), false),
+        (format!("{ca}, server_name: sink.test"), false),
+    ] {
+        let text = format!(
+            "receivers:\n  prometheus:\n    config:\n      scrape_configs:\n      - job_name: j\n        scheme: https\n\
+             \x20       tls_config: {{{tls}}}\n        static_configs: [{{targets: ['127.0.0.1:{}']}}]\n\
+             extensions: {{health_check: {{endpoint: $HEALTH}}}}\nexporters: {{file: {{path: $OUT/x.jsonl}}}}\n\
+             service:\n  extensions: [health_check]\n  pipelines: {{metrics: {{receivers: [prometheus], exporters: [file]}}}}\n",
+            target.port
+        );
+        let mut collector = Collector::start(&text, &[]).await;
+        assert_eq!(collector.admin("/-/scrape").await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        let written = serde_json::to_string(&collector.lines("x.jsonl")).expect("JSON");
+        assert!(written.contains("\"up\""), "{written}");
+        assert_eq!(written.contains("of_the_page"), up, "{tls}: {}", collector.stderr());
+    }
+}

@@ -19,6 +19,7 @@ pub struct Collector {
     pub http: u16,
     pub health: u16,
     program: Program,
+    client: reqwest::Client,
 }
 
 impl Collector {
@@ -36,20 +37,40 @@ impl Collector {
         let mut command = Command::new(binary());
         command.args(["collector", "--config"]).arg(&file).env_clear().envs(environment.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        Self { folder, http, health, program: Program::start(&mut command) }
+        // Reading the system's certificates takes longer than anything else here.
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
+        Self { folder, http, health, program: Program::start(&mut command), client }
     }
 
     /// Starts it and waits until the health check says that it is ready.
     pub async fn start(config: &str, environment: &[(&str, &str)]) -> Self {
         let mut collector = Self::spawn(config, environment);
-        let url = format!("http://127.0.0.1:{}/", collector.health);
+        collector.ready().await;
+        collector
+    }
+
+    /// Waits until the health check says that it is ready.
+    pub async fn ready(&mut self) {
         let ready = async || {
-            let ended = collector.program.status();
-            assert!(ended.is_none(), "not ready: {}", collector.stderr());
-            reqwest::get(&url).await.is_ok_and(|answer| answer.status() == 200).then_some(())
+            let ended = self.program.status();
+            assert!(ended.is_none(), "not ready: {}", self.stderr());
+            (self.status().await == Some(200)).then_some(())
         };
         eventually_async("the collector is ready", ready).await;
-        collector
+    }
+
+    /// What the health check answers.
+    pub async fn status(&self) -> Option<u16> {
+        let answer = self.client.get(format!("http://127.0.0.1:{}/", self.health)).send().await;
+        answer.ok().map(|answer| answer.status().as_u16())
+    }
+
+    /// The greatest resident memory so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line of every kernel");
+        let kibibytes = line.trim().strip_suffix(" kB").and_then(|text| text.parse::<u64>().ok());
+        kibibytes.expect("a number") * 1024
     }
 
     /// Sends an OTLP/JSON request; gives the status and body of the answer.
@@ -63,7 +84,7 @@ impl Collector {
     }
 
     async fn send(&self, port: u16, path: &str, body: String, content_type: &str) -> (u16, String) {
-        let request = reqwest::Client::new().post(format!("http://127.0.0.1:{port}{path}"));
+        let request = self.client.post(format!("http://127.0.0.1:{port}{path}"));
         let answer = request.header("content-type", content_type).body(body).send().await.expect("answers");
         (answer.status().as_u16(), answer.text().await.expect("a body"))
     }

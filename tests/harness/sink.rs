@@ -56,7 +56,12 @@ pub const GOOD: Answer = Answer::Give(200, Vec::new(), b"");
 impl Sink {
     /// Gives the answers in order, the last one again and again.
     pub async fn start(answers: Vec<Answer>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        Self::start_at(0, answers).await
+    }
+
+    /// The same on a port that was dead so far.
+    pub async fn start_at(port: u16, answers: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let sink = Self { port, seen: Arc::default(), answers: Arc::new(answers), _runtime: None };
         let router = Router::new().fallback(take).with_state(sink.clone());

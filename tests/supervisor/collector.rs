@@ -13,6 +13,7 @@ pub const CASES: &[Case] = &[
     ("the_collector_is_first_and_last", the_collector_is_first_and_last),
     ("an_otelcol_is_waited_for_and_asked", an_otelcol_is_waited_for_and_asked),
     ("a_second_signal_does_not_wait_for_the_collector", a_second_signal_does_not_wait_for_the_collector),
+    ("a_hurry_while_it_drains_is_passed_on", a_hurry_while_it_drains_is_passed_on),
     ("a_collector_that_ends_badly_is_unmet", a_collector_that_ends_badly_is_unmet),
     ("a_collector_that_dies_changes_nothing_unless_required", a_collector_that_dies_changes_nothing_unless_required),
     ("a_collector_that_does_not_start_ends_the_job", a_collector_that_does_not_start_ends_the_job),
@@ -87,6 +88,33 @@ fn a_second_signal_does_not_wait_for_the_collector() {
         assert_eq!(ended.the("process_exited", "otel_collector")["signal"], json!(9));
         assert_eq!(ended.events.last().expect("events")["event"], "job_ended");
     }
+}
+
+fn a_hurry_while_it_drains_is_passed_on() {
+    let otel = json!({
+        "command": child("ignore:TERM collector:${port:self.health}:@DIR/order forever"),
+        "health_check": {"path": "/"},
+        "shutdown_wait_seconds": 600,
+    });
+    let running = Job::start(&json!({"otel": otel, "driver": driver("exit:0")}));
+    let limits = |running: &Job| -> Vec<f64> {
+        let text = std::fs::read_to_string(running.path("order")).unwrap_or_default();
+        text.lines().filter_map(|line| line.strip_prefix("/-/stop?seconds=")?.parse().ok()).collect()
+    };
+    let wait_for_limits = |count| {
+        let start = Instant::now();
+        while limits(&running).len() < count {
+            assert!(start.elapsed() < Duration::from_secs(30), "{count} limits: {:?}", limits(&running));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for_limits(1);
+    running.signal(Signal::SIGTERM);
+    wait_for_limits(2);
+    let limits = limits(&running);
+    assert!(limits[0] > 500.0 && limits[1] <= 25.0, "{limits:?}");
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.end().code, Some(0));
 }
 
 fn a_collector_that_ends_badly_is_unmet() {

@@ -147,3 +147,27 @@ fn response(status: StatusCode, content_type: &'static str, body: String) -> Res
     response.headers_mut().insert(CONTENT_TYPE, axum::http::HeaderValue::from_static(content_type));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::testing::context;
+
+    /// IPv4 addresses in their IPv6 form are what they are.
+    #[tokio::test]
+    async fn orders_are_taken_from_this_host_alone() {
+        let settings = Settings { endpoint: String::new(), path: "/".into(), bodies: None };
+        let controls = context("extensions/health_check").controls;
+        let health = Health { settings, controls };
+        for path in ["/-/stop", "/-/scrape", "/-/nope"] {
+            for peer in ["10.1.2.3:4", "192.0.2.1:4", "[::ffff:10.1.2.3]:4", "[2001:db8::1]:4", "[fe80::1]:4"] {
+                let answer = health.admin(peer.parse().expect("an address"), path, "seconds=1").await;
+                assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path} from {peer}");
+            }
+            for peer in ["127.0.0.1:4", "127.9.9.9:4", "[::1]:4", "[::ffff:127.0.0.1]:4"] {
+                let answer = health.admin(peer.parse().expect("an address"), path, "seconds=1").await;
+                assert_ne!(answer.status(), StatusCode::FORBIDDEN, "{path} from {peer}");
+            }
+        }
+    }
+}

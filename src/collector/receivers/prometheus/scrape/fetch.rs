@@ -11,6 +11,7 @@ use super::super::config::TargetSettings;
 use super::super::record::{Failure, Page};
 use super::client::{ClientSettings, Clients, cause};
 use super::credentials::{Authorization, Secret, header_value};
+use crate::collector::secrets::Secrets;
 
 /// A page larger than this (after decompression) is no metric page.
 const LARGEST_PAGE: usize = 256 * 1024 * 1024;
@@ -28,6 +29,26 @@ pub struct Request {
     pub client: ClientSettings,
     /// The page must be smaller than this, in bytes after decompression.
     pub body_limit: Option<usize>,
+}
+
+impl Request {
+    /// What of it no text may show, as it is now: a target may quote what it was asked with.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        let of_authorization: Vec<&Secret> = match &self.authorization {
+            Some(Authorization::Basic { username, password }) => [username, password].into_iter().flatten().collect(),
+            Some(Authorization::Other { credentials, .. }) => credentials.iter().collect(),
+            None => Vec::new(),
+        };
+        let own = self.own_headers.iter().map(|(_, value)| value);
+        for text in of_authorization.into_iter().chain(own).filter_map(|secret| secret.read().ok()) {
+            secrets.add(&text);
+        }
+        if let Some(Ok(header)) = self.authorization.as_ref().map(Authorization::header) {
+            secrets.add(&String::from_utf8_lossy(header.as_bytes()));
+        }
+        secrets
+    }
 }
 
 /// Fetches pages of one target.

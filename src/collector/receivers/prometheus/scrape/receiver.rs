@@ -193,14 +193,16 @@ impl Scraper {
     fn say(&mut self, error: Option<&str>, warnings: &[String]) {
         let log = &self.context.log;
         let name = self.name();
+        // Those that stand in files are not known to the log.
+        let masked = |text: &str| self.target.request.secrets().mask(text);
         match error {
-            Some(reason) if self.up => log.warn(&format!("{name} is down: {reason}")),
+            Some(reason) if self.up => log.warn(&format!("{name} is down: {}", masked(reason))),
             None if !self.up => log.info(&format!("{name} is up again")),
             _ => {}
         }
         self.up = error.is_none();
         for warning in warnings {
-            log.warn(&format!("{name}: {warning}"));
+            log.warn(&format!("{name}: {}", masked(warning)));
         }
     }
 

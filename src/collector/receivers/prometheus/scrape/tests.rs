@@ -284,6 +284,40 @@ async fn there_may_be_a_last_scrape_at_the_stop() {
     }
 }
 
+/// A broken line is named, but for what it has of the request's secrets, wherever they come from.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_quotes_its_credentials_is_not_quoted() {
+    let port = serve(|_, request| {
+        let lines: Vec<&str> =
+            request.lines().filter(|line| line.contains("authorization") || line.contains("x-own")).collect();
+        answer("200 OK", "", format!("a 1\n{}\n", lines.join(" ")).as_bytes())
+    })
+    .await;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), "t0ken-in-a-file\n").expect("writes");
+    let in_file = || Some(Secret::File(file.path().to_owned()));
+    let bearer = Authorization::Other { kind: "Bearer".into(), credentials: in_file() };
+    let basic = Authorization::Basic { username: Some(Secret::Inline("me".into())), password: in_file() };
+    for authorization in [bearer, basic] {
+        let target = asking(target(port, "/", 3_600_000), |request| {
+            request.authorization = Some(authorization.clone());
+            let name = reqwest::header::HeaderName::from_static("x-own");
+            request.own_headers = vec![(name, Secret::File(file.path().to_owned()))];
+        });
+        let run = Run::start(vec![target]);
+        run.until("a failed scrape", |run| !run.lines("is down").is_empty()).await;
+        let lines = run.lines("is down");
+        let header = authorization.header().expect("a header");
+        let credentials = header.to_str().expect("text").to_lowercase();
+        let credentials = credentials.split(' ').nth(1).expect("credentials");
+        assert!(
+            lines.iter().all(|line| !line.contains("t0ken") && !line.to_lowercase().contains(credentials)),
+            "{lines:?}"
+        );
+        run.stop().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_and_own_headers_go_along() {
     let port = serve(|_, request| {
