@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 ];
 
 /// Files longer than this are split by purpose.
-const LONGEST_FILE: usize = 420;
+const LONGEST_FILE: usize = 400;
 
 #[test]
 fn modules_import_only_what_the_map_allows() {
@@ -65,14 +65,17 @@ fn every_module_of_the_library_is_on_the_map() {
 #[test]
 fn files_are_short_and_unsafe_stays_in_its_rooms() {
     let mut wrong = Vec::new();
-    for (file, text) in sources("src", "rs").into_iter().chain(sources("lua", "lua")) {
+    let folders = [("src", "rs"), ("tests", "rs"), ("benches", "rs"), ("lua", "lua")];
+    for (file, text) in folders.into_iter().flat_map(|(folder, extension)| sources(folder, extension)) {
         // Tests beside the code do not count.
         let lines = text.lines().take_while(|l| *l != "#[cfg(test)]").count();
         if lines > LONGEST_FILE {
             wrong.push(format!("{}: {lines} lines, split it by purpose", file.display()));
         }
         let module = module_of(&file);
-        let unsafe_code = text.lines().any(|l| !l.trim_start().starts_with("//") && l.contains("unsafe {"));
+        let in_program = file.starts_with("src");
+        let unsafe_code =
+            in_program && text.lines().any(|l| !l.trim_start().starts_with("//") && l.contains("unsafe {"));
         if unsafe_code && !matches!(module.as_str(), "process" | "procfs") {
             wrong.push(format!("{}: unsafe code lives in `process` and `procfs` only", file.display()));
         }

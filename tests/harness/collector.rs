@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::gymrun::binary;
+use super::lines::{json_lines, json_lines_so_far};
 use super::ports::free_ports;
 use super::program::Program;
 use super::wait::eventually_async;
@@ -124,16 +125,12 @@ impl Collector {
 
     /// The whole lines of an output file, each as JSON; fails if one is torn.
     pub fn lines(&self, name: &str) -> Vec<Value> {
-        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
-        assert!(text.is_empty() || text.ends_with('\n'), "a torn line at the end of {name}");
-        text.lines().map(|line| serde_json::from_str(line).expect("whole JSON")).collect()
+        json_lines(&self.path(name))
     }
 
     /// The whole lines of an output file that is still being written.
     pub fn lines_so_far(&self, name: &str) -> Vec<Value> {
-        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        whole.lines().map(|line| serde_json::from_str(line).expect("whole JSON")).collect()
+        json_lines_so_far(&self.path(name))
     }
 
     /// The report of an ended collector.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::lines::json_lines;
 use super::telemetry::Telemetry;
 
 /// `<output path>/<job id>/<job name>`.
@@ -35,11 +36,9 @@ impl JobDirectory {
 
     /// A file of JSON lines; each must be whole, the last one too.
     pub fn json_lines(&self, relative: &str) -> Vec<Value> {
-        let text = self.text(relative);
-        assert!(text.is_empty() || text.ends_with('\n'), "{relative} ends within a line");
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{relative}: {error}: {line}")))
-            .collect()
+        let path = self.path(relative);
+        assert!(path.exists(), "{} is missing", path.display());
+        json_lines(&path)
     }
 
     /// A file of JSON.

@@ -1,51 +1,17 @@
-//! OTLP/gRPC calls with messages as bytes.
+//! OTLP/gRPC calls, framed by hand: what is sent need be no message.
 
-use axum::http::uri::PathAndQuery;
-use bytes::{Buf, BufMut, Bytes};
+use std::io::Read as _;
+
+use axum::http::{HeaderMap, Request};
 use gymrun::otlp::Signal;
+use http_body_util::{BodyExt as _, Full};
 use serde_json::json;
-use tonic::client::{Grpc, GrpcService as _};
-use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::body::Body;
+use tonic::client::GrpcService as _;
 use tonic::transport::Endpoint;
-use tonic::{Request, Status};
 
+use super::encodings::gzip;
 use super::side::Side;
-
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Vec<u8>;
-    type Decode = Bytes;
-    type Encoder = Raw;
-    type Decoder = Raw;
-
-    fn encoder(&mut self) -> Raw {
-        Raw
-    }
-
-    fn decoder(&mut self) -> Raw {
-        Raw
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn encode(&mut self, item: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put_slice(&item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
-    }
-}
 
 /// The Export method of a signal.
 pub fn export(signal: Signal) -> &'static str {
@@ -56,49 +22,68 @@ pub fn export(signal: Signal) -> &'static str {
     }
 }
 
+/// One frame of a request: the flag says whether the message is compressed.
+struct Frame<'a> {
+    encoding: Option<&'a str>,
+    flag: u8,
+    message: &'a [u8],
+}
+
 impl Side {
     /// Calls a method and records the answer: the message, or the code.
-    pub async fn call(&mut self, path: &'static str, message: Vec<u8>, gzip: bool) {
-        let channel = Endpoint::from_shared(self.grpc_address()).expect("an address").connect().await;
-        let mut client = Grpc::new(channel.expect("a connection"));
-        if gzip {
-            client = client.send_compressed(CompressionEncoding::Gzip).accept_compressed(CompressionEncoding::Gzip);
-        }
-        client.ready().await.expect("ready");
-        let answer = client.unary(Request::new(message), PathAndQuery::from_static(path), Raw).await;
-        self.row(match answer {
-            Ok(answer) => json!({"call": path, "answer": data_encoding::HEXLOWER.encode(answer.get_ref())}),
-            Err(status) => json!({"call": path, "code": i32::from(status.code())}),
+    pub async fn call(&mut self, path: &'static str, message: Vec<u8>, packed: bool) {
+        let message = if packed { gzip(&message) } else { message };
+        let frame = Frame { encoding: packed.then_some("gzip"), flag: u8::from(packed), message: &message };
+        let (code, answer) = self.exchange(path, &frame).await;
+        self.row(match code.as_deref() {
+            Some("0") => json!({"call": path, "answer": data_encoding::HEXLOWER.encode(&answer)}),
+            _ => json!({"call": path, "code": code}),
         });
     }
 
     /// Calls a method with one frame of these bytes, flag and encoding, and records the code of the answer.
     pub async fn call_raw(&mut self, path: &'static str, encoding: Option<&str>, flag: u8, message: &[u8]) {
-        let mut frame = vec![flag];
-        frame.extend_from_slice(&u32::try_from(message.len()).expect("small").to_be_bytes());
-        frame.extend_from_slice(message);
-        let channel = Endpoint::from_shared(self.grpc_address()).expect("an address").connect().await;
-        let mut channel = channel.expect("a connection");
-        let mut request = axum::http::Request::post(format!("{}{path}", self.grpc_address()))
+        let (code, _) = self.exchange(path, &Frame { encoding, flag, message }).await;
+        self.row(json!({"call": path, "encoding": encoding, "code": code}));
+    }
+
+    /// The code and the message of the answer.
+    async fn exchange(&self, path: &str, frame: &Frame<'_>) -> (Option<String>, Vec<u8>) {
+        let mut bytes = vec![frame.flag];
+        bytes.extend_from_slice(&u32::try_from(frame.message.len()).expect("small").to_be_bytes());
+        bytes.extend_from_slice(frame.message);
+        let mut request = Request::post(format!("{}{path}", self.grpc_address()))
             .header("content-type", "application/grpc")
-            .header("grpc-accept-encoding", "identity")
+            .header("grpc-accept-encoding", frame.encoding.filter(|name| *name == "gzip").unwrap_or("identity"))
             .header("te", "trailers");
-        if let Some(encoding) = encoding {
+        if let Some(encoding) = frame.encoding {
             request = request.header("grpc-encoding", encoding);
         }
-        let request = request.body(tonic::body::Body::new(http_body_util::Full::from(frame))).expect("a request");
-        channel_ready(&mut channel).await;
+        let request = request.body(Body::new(Full::from(bytes))).expect("a request");
+
+        let channel = Endpoint::from_shared(self.grpc_address()).expect("an address").connect().await;
+        let mut channel = channel.expect("a connection");
+        std::future::poll_fn(|context| channel.poll_ready(context)).await.expect("ready");
         let answer = channel.call(request).await.expect("an answer");
-        let code = |headers: &axum::http::HeaderMap| {
-            headers.get("grpc-status").and_then(|value| value.to_str().ok()).map(str::to_owned)
-        };
+        let code =
+            |headers: &HeaderMap| headers.get("grpc-status").and_then(|value| value.to_str().ok()).map(str::to_owned);
         let first = code(answer.headers());
-        let rest = http_body_util::BodyExt::collect(answer.into_body()).await.expect("a body");
+        let rest = answer.into_body().collect().await.expect("a body");
         let last = rest.trailers().and_then(code);
-        self.row(json!({"call": path, "encoding": encoding, "code": first.or(last)}));
+        (first.or(last), unframed(&rest.to_bytes()))
     }
 }
 
-async fn channel_ready(channel: &mut tonic::transport::Channel) {
-    std::future::poll_fn(|context| channel.poll_ready(context)).await.expect("ready");
+/// The message of a body with at most one frame.
+fn unframed(body: &[u8]) -> Vec<u8> {
+    match body {
+        [] => Vec::new(),
+        [0, _, _, _, _, message @ ..] => message.to_vec(),
+        [_, _, _, _, _, packed @ ..] => {
+            let mut message = Vec::new();
+            flate2::read::GzDecoder::new(packed).read_to_end(&mut message).expect("gzip");
+            message
+        }
+        _ => panic!("no frame: {body:?}"),
+    }
 }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::bed::Case;
 use super::normalise::{Normaliser, merge};
 use super::target::{Page, Target};
-use crate::harness::{Program, eventually_async, free_ports};
+use crate::harness::{Program, eventually_async, free_ports, json_lines};
 
 const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
 
@@ -204,10 +204,7 @@ impl Side {
     }
 
     fn lines(&self, name: &str) -> Vec<Value> {
-        let text = fs::read(self.path(name)).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        assert!(text.is_empty() || text.ends_with('\n'), "a torn line at the end of {name}");
-        text.lines().map(|line| serde_json::from_str(line).expect("whole JSON")).collect()
+        json_lines(&self.path(name))
     }
 
     async fn until(&mut self, what: &str, condition: impl AsyncFn() -> bool) {

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::harness::processes::of_job;
-use crate::harness::{Program, Running, eventually};
+use crate::harness::{Program, Running, eventually, json_lines_so_far};
 use crate::plan::plan;
 
 /// A job that was started. Nobody reads its output before its end.
@@ -157,8 +157,7 @@ impl Ended {
 }
 
 fn events(dir: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(dir.join("events.jsonl")).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    json_lines_so_far(&dir.join("events.jsonl"))
 }
 
 /// The process under test.

@@ -14,4 +14,4 @@ pub use common::{ANY_VALUE, ENTITY_REF, KEY_VALUE, RESOURCE, SCOPE};
 pub use logs::LOG_RECORD;
 pub use metrics::METRIC;
 pub use table::{Field, Kind, Message, Presence};
-pub use traces::SPAN;
+pub use traces::{SPAN, SPAN_KINDS, STATUS_CODES};

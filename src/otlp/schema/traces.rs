@@ -13,7 +13,7 @@ pub static SPAN: Message = Message::new(
         [4, "parentSpanId", "parent_span_id", Kind::Id(8), Implicit],
         [16, "flags", "flags", Kind::Fixed32, Implicit],
         [5, "name", "name", Kind::String, Implicit],
-        [6, "kind", "kind", Kind::Enum(SPAN_KIND), Implicit],
+        [6, "kind", "kind", Kind::Enum(SPAN_KINDS), Implicit],
         [7, "startTimeUnixNano", "start_time_unix_nano", Kind::Fixed64, Implicit],
         [8, "endTimeUnixNano", "end_time_unix_nano", Kind::Fixed64, Implicit],
         [9, "attributes", "attributes", Kind::Message(&KEY_VALUE), Repeated],
@@ -53,10 +53,11 @@ pub static SPAN_LINK: Message = Message::new(
 /// How a span ended.
 pub static STATUS: Message = Message::new(
     "Status",
-    fields![[2, "message", "message", Kind::String, Implicit], [3, "code", "code", Kind::Enum(STATUS_CODE), Implicit],],
+    fields![[2, "message", "message", Kind::String, Implicit], [3, "code", "code", Kind::Enum(STATUS_CODES), Implicit],],
 );
 
-const SPAN_KIND: &[&str] = &[
+/// The names of span kinds, by number.
+pub const SPAN_KINDS: &[&str] = &[
     "SPAN_KIND_UNSPECIFIED",
     "SPAN_KIND_INTERNAL",
     "SPAN_KIND_SERVER",
@@ -65,4 +66,5 @@ const SPAN_KIND: &[&str] = &[
     "SPAN_KIND_CONSUMER",
 ];
 
-const STATUS_CODE: &[&str] = &["STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"];
+/// The names of status codes, by number.
+pub const STATUS_CODES: &[&str] = &["STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"];

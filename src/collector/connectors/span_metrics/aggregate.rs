@@ -11,7 +11,9 @@ use super::resources::{OfResource, Resources};
 use super::series::{Durations, Exemplar, OVERFLOW, Series, Table};
 use super::trace_state::Counts;
 use crate::otlp::wire::{Writer, fields};
-use crate::otlp::{AnyValue, Items, KeyValue, Payload, Records, Resource, SpanView, ValueView};
+use crate::otlp::{
+    AnyValue, Items, KeyValue, Payload, Records, Resource, SPAN_KINDS, STATUS_CODES, SpanView, ValueView,
+};
 
 /// All counts of one connector.
 pub(super) struct Aggregator {
@@ -201,8 +203,8 @@ impl Counting<'_> {
         let values = [
             self.surrounding.service,
             span.name,
-            word(&KINDS, span.kind).as_bytes(),
-            word(&STATUS_CODES, span.status_code).as_bytes(),
+            word(SPAN_KINDS, span.kind).as_bytes(),
+            word(STATUS_CODES, span.status_code).as_bytes(),
         ];
         let excluded = self.settings.excluded;
         let all = BUILT_IN.into_iter().zip(values).zip(excluded);
@@ -302,16 +304,6 @@ fn resource_key(resource: &Resource, only: &[String]) -> Vec<u8> {
     attributes.sort_unstable();
     attributes.concat()
 }
-
-const KINDS: [&str; 6] = [
-    "SPAN_KIND_UNSPECIFIED",
-    "SPAN_KIND_INTERNAL",
-    "SPAN_KIND_SERVER",
-    "SPAN_KIND_CLIENT",
-    "SPAN_KIND_PRODUCER",
-    "SPAN_KIND_CONSUMER",
-];
-const STATUS_CODES: [&str; 3] = ["STATUS_CODE_UNSET", "STATUS_CODE_OK", "STATUS_CODE_ERROR"];
 
 /// The word for an enum value; nothing for one that the specification does not have.
 fn word<'a>(words: &[&'a str], value: i32) -> &'a str {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::connector::SpanMetrics;
 use super::dimensions::{Dimensions, Named};
-use super::glob::Glob;
 use crate::collector::component::{Connector, Factory, Signals};
 use crate::collector::duration::parse_duration;
+use crate::collector::glob::Glob;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, Signal};
@@ -261,12 +261,12 @@ fn dimensions(section: &mut Section<'_>, key: &'static str) -> Dimensions {
             (true, false) if default.is_some() => {
                 dimension.problem("default", Problem::new("a dimension by `glob` has no default"));
             }
-            (true, false) => match Glob::new(&pattern) {
+            (true, false) => match Glob::of_names(&pattern) {
                 Ok(glob) => {
                     all.globs.push(glob);
                     patterns.push(pattern);
                 }
-                Err(why) => dimension.problem("glob", Problem::new(format!("`{pattern}` is no pattern: {why}"))),
+                Err(why) => dimension.problem("glob", Problem::new(why)),
             },
             _ => dimension.problem_here(Problem::new("a dimension has one of `name` and `glob`")),
         }
@@ -278,7 +278,7 @@ fn dimensions(section: &mut Section<'_>, key: &'static str) -> Dimensions {
         if names[..place].contains(name) {
             section.problem(key, Problem::new(format!("the dimension `{name}` stands twice")));
         }
-        for (glob, pattern) in all.globs.iter().zip(&patterns).filter(|(glob, _)| glob.matches(name)) {
+        for (glob, pattern) in all.globs.iter().zip(&patterns).filter(|(glob, _)| glob.is_match(name)) {
             let _ = glob;
             section.problem(key, Problem::new(format!("the pattern `{pattern}` matches the dimension `{name}`")));
         }

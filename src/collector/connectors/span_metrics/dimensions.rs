@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::glob::Glob;
+use crate::collector::glob::Glob;
 use crate::collector::value_text::as_text;
 use crate::otlp::wire::Writer;
 use crate::otlp::{AnyValue, Attributes, KeyValue, Resource, SpanView, ValueView};
@@ -126,7 +126,7 @@ impl Plan {
         }
         let matches = |name: &[u8]| {
             let name = String::from_utf8_lossy(name);
-            globs.iter().any(|glob| glob.matches(&name))
+            globs.iter().any(|glob| glob.is_match(&name))
         };
         let mut of_span: Vec<(&[u8], ValueView<'_>)> = of.span.attributes().iter().collect();
         of_span.sort_by_key(|(name, _)| *name);

@@ -14,7 +14,6 @@ mod connector;
 mod dimensions;
 mod exponential;
 mod flush;
-mod glob;
 mod resources;
 mod series;
 #[cfg(test)]

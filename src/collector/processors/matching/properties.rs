@@ -5,7 +5,7 @@ use regex::Regex;
 use crate::collector::ottl::{Level, Scene};
 use crate::collector::pattern;
 use crate::collector::value_text::as_text;
-use crate::otlp::{AnyValue, KeyValue, Text};
+use crate::otlp::{AnyValue, KeyValue, SPAN_KINDS, Text};
 
 /// What a resource without a service name is called here.
 const NO_SERVICE: &str = "<nil-service-name>";
@@ -205,15 +205,8 @@ impl Properties {
 }
 
 fn span_kind(scene: &Scene) -> &'static str {
-    match scene.span.last(6).map_or(0, crate::otlp::wire::Value::int32) {
-        0 => "SPAN_KIND_UNSPECIFIED",
-        1 => "SPAN_KIND_INTERNAL",
-        2 => "SPAN_KIND_SERVER",
-        3 => "SPAN_KIND_CLIENT",
-        4 => "SPAN_KIND_PRODUCER",
-        5 => "SPAN_KIND_CONSUMER",
-        _ => "",
-    }
+    let number = scene.span.last(6).map_or(0, crate::otlp::wire::Value::int32);
+    usize::try_from(number).ok().and_then(|number| SPAN_KINDS.get(number)).copied().unwrap_or_default()
 }
 
 impl Matching {

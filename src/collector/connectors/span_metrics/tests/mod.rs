@@ -14,7 +14,7 @@ use prost::Message as _;
 use super::aggregate::Aggregator;
 use super::config::{Settings, Shape, Temporality, Unit};
 use super::dimensions::{Dimensions, Named};
-use super::glob::Glob;
+use crate::collector::glob::Glob;
 use crate::otlp::{Payload, Signal};
 
 mod configuration;
@@ -52,7 +52,7 @@ fn named(names: &[(&str, Option<&str>)]) -> Dimensions {
 }
 
 fn globs(patterns: &[&str]) -> Dimensions {
-    let globs = patterns.iter().map(|pattern| Glob::new(pattern).expect("a pattern")).collect();
+    let globs = patterns.iter().map(|pattern| Glob::of_names(pattern).expect("a pattern")).collect();
     Dimensions { named: Vec::new(), globs }
 }
 

@@ -1,31 +1,18 @@
 //! The connector as it runs: what the stop hands on.
 
-use std::sync::{Arc, Mutex};
-
-use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::*;
-use crate::collector::component::{Connector as _, Consumer, Next, Refusal};
+use crate::collector::component::{Connector as _, Next};
 use crate::collector::connectors::span_metrics::connector::SpanMetrics;
 use crate::collector::deadline::Deadline;
-use crate::collector::testing;
-
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Payload>>>);
-
-impl Consumer for Kept {
-    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.0.lock().expect("lock").push(payload);
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
+use crate::collector::testing::{self, Keeper};
 
 #[tokio::test]
 async fn the_stop_hands_on_what_came_after_the_last_flush_and_no_more() {
     let context = testing::context("connectors/span_metrics");
     for spans in [2, 0] {
-        let kept = Kept::default();
+        let kept = Keeper::default();
         let connector = SpanMetrics { settings: Settings { excluded: [false; 5], ..settings() } };
         let built = connector.build(context.clone(), Signal::Traces, Signal::Metrics, Next::to(kept.clone()));
         let built = built.expect("built");
@@ -33,7 +20,7 @@ async fn the_stop_hands_on_what_came_after_the_last_flush_and_no_more() {
             built.consumer.consume(shop((0..spans).map(|_| span("a", 1)).collect())).await.expect("taken");
         }
         built.running.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(5))).await;
-        let kept = kept.0.lock().expect("lock");
+        let kept = kept.payloads.lock().expect("lock");
         if spans == 0 {
             assert!(kept.is_empty());
         } else {

@@ -5,21 +5,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use flate2::{Compression, write::GzEncoder};
-use futures_util::future::BoxFuture;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 
 use super::receiver::Scraping;
 use super::{Authorization, ClientSettings, PrometheusReceiver, Request, Secret, Tls};
-use crate::collector::component::{Consumer, Context, Next, Outputs, Refusal, Running as _, Shared};
+use crate::collector::component::{Context, Next, Outputs, Running as _, Shared};
 use crate::collector::controls::Controls;
 use crate::collector::counters::Counters;
 use crate::collector::deadline::Deadline;
 use crate::collector::log::{Level, Log};
 use crate::collector::receivers::prometheus::config::TargetSettings;
 use crate::collector::receivers::prometheus::record::{Labels, Rules};
-use crate::otlp::{Items, Payload, Signal};
+use crate::collector::testing::Keeper;
+use crate::otlp::{Items, Signal};
 
 /// Answers by the path of the request (and the whole request, in lower case).
 type Answers = fn(&str, &str) -> Vec<u8>;
@@ -72,36 +72,19 @@ fn pages(path: &str, request: &str) -> Vec<u8> {
     }
 }
 
-/// Keeps what it is given.
-#[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Payload>>>);
-
-impl Consumer for Kept {
-    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.0.lock().expect("lock").push(payload);
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-impl Kept {
-    fn count(&self) -> usize {
-        self.0.lock().expect("lock").len()
-    }
-
-    /// Whether the n-th payload has a metric of this name.
-    fn has(&self, place: usize, name: &str) -> bool {
-        let kept = self.0.lock().expect("lock");
-        let scopes = kept[place].resources.iter().flat_map(|of| &of.scopes);
-        scopes.into_iter().any(|scope| match &scope.items {
-            Items::Metrics(metrics) => metrics.iter().any(|metric| metric.name == *name),
-            Items::Records(_) => false,
-        })
-    }
+/// Whether the n-th payload has a metric of this name.
+fn has(kept: &Keeper, place: usize, name: &str) -> bool {
+    let kept = kept.payloads.lock().expect("lock");
+    let scopes = kept[place].resources.iter().flat_map(|of| &of.scopes);
+    scopes.into_iter().any(|scope| match &scope.items {
+        Items::Metrics(metrics) => metrics.iter().any(|metric| metric.name == *name),
+        Items::Records(_) => false,
+    })
 }
 
 struct Run {
     context: Context,
-    kept: Kept,
+    kept: Keeper,
     lines: Arc<Mutex<Vec<String>>>,
     scraping: Scraping,
 }
@@ -118,7 +101,7 @@ impl Run {
             controls: Arc::new(Controls::default()),
             shared: Shared::default(),
         };
-        let kept = Kept::default();
+        let kept = Keeper::default();
         let outputs = Outputs::default().with(Signal::Metrics, Next::to(kept.clone()));
         let scraping = PrometheusReceiver { targets }.begin(&context, &outputs).expect("started");
         Self { context, kept, lines, scraping }
@@ -171,8 +154,8 @@ async fn pages_come_packed_redirected_and_plain() {
     let port = serve(pages).await;
     for path in ["/gzip", "/metrics", "/plain"] {
         let run = Run::start(vec![target(port, path, 60_000)]);
-        run.until("a scrape", |run| run.kept.count() == 1).await;
-        assert!(run.kept.has(0, "a"), "{path}: {:?}", run.lines(""));
+        run.until("a scrape", |run| run.kept.counts().len() == 1).await;
+        assert!(has(&run.kept, 0, "a"), "{path}: {:?}", run.lines(""));
         assert!(run.lines("").is_empty());
         run.stop().await;
     }
@@ -205,8 +188,8 @@ async fn what_fails_says_why() {
         (forced, "too many targets"),
     ] {
         let run = Run::start(vec![target]);
-        run.until("a scrape", |run| run.kept.count() == 1).await;
-        assert!(run.kept.has(0, "up") && !run.kept.has(0, "a"));
+        run.until("a scrape", |run| run.kept.counts().len() == 1).await;
+        assert!(has(&run.kept, 0, "up") && !has(&run.kept, 0, "a"));
         let lines = run.lines("is down");
         assert_eq!(lines.len(), 1);
         assert!(lines[0].contains(reason), "{lines:?}");
@@ -221,7 +204,7 @@ async fn up_and_down_are_said_on_change_only_and_others_go_on() {
     let later = unused.local_addr().expect("address");
     drop(unused);
     let run = Run::start(vec![target(port, "/plain", 20), target(later.port(), "/plain", 20)]);
-    run.until("scrapes", |run| run.kept.count() > 20).await;
+    run.until("scrapes", |run| run.kept.counts().len() > 20).await;
     let listener = TcpListener::bind(later).await.expect("bind again");
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -240,13 +223,13 @@ async fn up_and_down_are_said_on_change_only_and_others_go_on() {
 async fn a_forced_scrape_ends_when_the_points_have_been_handed_on() {
     let port = serve(pages).await;
     let run = Run::start(vec![target(port, "/plain", 3_600_000), target(port, "/gzip", 3_600_000)]);
-    run.until("the first scrapes", |run| run.kept.count() == 2).await;
+    run.until("the first scrapes", |run| run.kept.counts().len() == 2).await;
     assert!(run.context.controls.scrape_now(false).await);
-    assert_eq!(run.kept.count(), 4);
+    assert_eq!(run.kept.counts().len(), 4);
     let (controls, kept) = (run.context.controls.clone(), run.kept.clone());
     run.stop().await;
     assert!(controls.scrape_now(false).await, "after the stop there is nothing to wait for");
-    assert_eq!(kept.count(), 4, "the stop adds nothing");
+    assert_eq!(kept.counts().len(), 4, "the stop adds nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,9 +243,9 @@ async fn a_stop_does_not_wait_for_a_slow_target() {
     sleep(Duration::from_millis(30)).await;
     let kept = run.kept.clone();
     run.stop().await;
-    let count = kept.count();
+    let count = kept.counts().len();
     sleep(Duration::from_millis(50)).await;
-    assert_eq!(kept.count(), count, "nothing comes after the stop");
+    assert_eq!(kept.counts().len(), count, "nothing comes after the stop");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,12 +258,12 @@ async fn there_may_be_a_last_scrape_at_the_stop() {
     for (target, scrapes) in [(last, 2), (late, 1)] {
         let run = Run::start(vec![target]);
         if scrapes == 2 {
-            run.until("the first scrape", |run| run.kept.count() == 1).await;
+            run.until("the first scrape", |run| run.kept.counts().len() == 1).await;
         }
         let kept = run.kept.clone();
         run.stop().await;
-        assert_eq!(kept.count(), scrapes);
-        assert!(kept.has(scrapes - 1, "a"));
+        assert_eq!(kept.counts().len(), scrapes);
+        assert!(has(&kept, scrapes - 1, "a"));
     }
 }
 
@@ -336,7 +319,7 @@ async fn credentials_and_own_headers_go_along() {
         request.own_headers = vec![own("one"), own("two")];
     });
     let run = Run::start(vec![target]);
-    run.until("a scrape", |run| run.kept.count() == 1).await;
-    assert!(run.kept.has(0, "a"), "{:?}", run.lines(""));
+    run.until("a scrape", |run| run.kept.counts().len() == 1).await;
+    assert!(has(&run.kept, 0, "a"), "{:?}", run.lines(""));
     run.stop().await;
 }

@@ -1,7 +1,5 @@
-//! Arbitrary requests through the wire form and JSON, checked against the decoded messages of
-//! opentelemetry-proto; arbitrary bytes, which must be refused and never do harm.
+//! Arbitrary requests of each signal, as messages of opentelemetry-proto.
 
-use gymrun::otlp::{Payload, Signal};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -20,7 +18,6 @@ use opentelemetry_proto::tonic::trace::v1::span::{Event, Link};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use prost::Message;
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), "[a-z.]{1,12}", any::<String>()]
@@ -245,7 +242,7 @@ fn metric() -> impl Strategy<Value = Metric> {
     })
 }
 
-fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
+pub fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
     let scopes = (scope(), vec(span(), 0..4), text()).prop_map(|(scope, spans, schema_url)| ScopeSpans {
         scope,
         spans,
@@ -256,7 +253,7 @@ fn traces() -> impl Strategy<Value = ExportTraceServiceRequest> {
     vec(resources, 0..3).prop_map(|resource_spans| ExportTraceServiceRequest { resource_spans })
 }
 
-fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
+pub fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
     let scopes = (scope(), vec(metric(), 0..4), text()).prop_map(|(scope, metrics, schema_url)| ScopeMetrics {
         scope,
         metrics,
@@ -267,7 +264,7 @@ fn metrics() -> impl Strategy<Value = ExportMetricsServiceRequest> {
     vec(resources, 0..3).prop_map(|resource_metrics| ExportMetricsServiceRequest { resource_metrics })
 }
 
-fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
+pub fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
     let scopes = (scope(), vec(log_record(), 0..4), text()).prop_map(|(scope, log_records, schema_url)| ScopeLogs {
         scope,
         log_records,
@@ -276,155 +273,4 @@ fn logs() -> impl Strategy<Value = ExportLogsServiceRequest> {
     let resources = (resource(), vec(scopes, 0..3), text())
         .prop_map(|(resource, scope_logs, schema_url)| ResourceLogs { resource, scope_logs, schema_url });
     vec(resources, 0..3).prop_map(|resource_logs| ExportLogsServiceRequest { resource_logs })
-}
-
-fn json_of(payload: &Payload) -> Vec<u8> {
-    let mut line = Vec::new();
-    payload.write_json(&mut line);
-    line
-}
-
-fn text_of(payload: &Payload) -> String {
-    String::from_utf8_lossy(&json_of(payload)).into_owned()
-}
-
-/// Wire form in and out, and JSON out and in, keep the message; JSON is valid; splitting loses nothing.
-fn check<M: Message + Default + PartialEq + std::fmt::Debug>(signal: Signal, request: &M) -> Result<(), TestCaseError> {
-    let payload = Payload::decode(signal, request.encode_to_vec()).expect("valid");
-    let encoded = payload.encode();
-    let again = M::decode(encoded.as_slice()).expect("valid");
-    prop_assert_eq!(request, &again, "through the wire form");
-
-    let line = json_of(&payload);
-    let parsed: Result<serde_json::Value, _> = serde_json::from_slice(&line);
-    prop_assert!(parsed.is_ok(), "{:?} in {}", parsed, String::from_utf8_lossy(&line));
-    let read = Payload::from_json(signal, &line).expect("valid JSON");
-    prop_assert_eq!(text_of(&read), text_of(&payload), "JSON again");
-    prop_assert_eq!(read.item_count(), payload.item_count());
-
-    let (count, mut rest) = (payload.item_count(), payload.clone());
-    let front = rest.split_front(count / 2);
-    prop_assert_eq!((front.item_count(), rest.item_count()), (count / 2, count - count / 2));
-    for part in [front, rest] {
-        let again = Payload::decode(signal, part.encode()).expect("valid");
-        prop_assert_eq!(json_of(&again), json_of(&part), "a part");
-    }
-    Ok(())
-}
-
-/// The fields of each item in another order.
-fn reversed(bytes: &[u8], depth: usize) -> Vec<u8> {
-    let mut reader = gymrun::otlp::wire::Reader::new(bytes);
-    let (mut start, mut parts) = (0, Vec::<(u32, Vec<u8>)>::new());
-    while let Some((number, value)) = reader.read().expect("valid") {
-        let mut part = bytes[start..reader.position()].to_vec();
-        // Down to the items: request 1, resource 2, scope 2.
-        if let (gymrun::otlp::wire::Value::Bytes(inner), true) = (value, depth < 3 && number == [1, 2, 2][depth]) {
-            let mut writer = gymrun::otlp::wire::Writer::new();
-            writer.bytes_field(number, &reversed(inner, depth + 1));
-            part = writer.into_vec();
-        }
-        parts.push((number, part));
-        start = reader.position();
-    }
-    // Equal numbers keep their order.
-    parts.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    parts.into_iter().flat_map(|(_, part)| part).collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn traces_keep(request in traces()) {
-        check(Signal::Traces, &request)?;
-    }
-
-    #[test]
-    fn metrics_keep(request in metrics()) {
-        check(Signal::Metrics, &request)?;
-    }
-
-    #[test]
-    fn logs_keep(request in logs()) {
-        check(Signal::Logs, &request)?;
-    }
-
-    #[test]
-    fn the_order_of_fields_makes_no_difference(request in traces(), points in metrics()) {
-        for (signal, bytes) in [(Signal::Traces, request.encode_to_vec()), (Signal::Metrics, points.encode_to_vec())] {
-            let straight = Payload::decode(signal, bytes.clone()).expect("valid");
-            let turned = Payload::decode(signal, reversed(&bytes, 0)).expect("valid");
-            prop_assert_eq!(straight.item_count(), turned.item_count());
-            prop_assert_eq!(text_of(&straight), text_of(&turned));
-        }
-    }
-
-    #[test]
-    fn broken_requests_do_no_harm(request in traces(), points in metrics(), place in any::<usize>(), byte in any::<u8>()) {
-        for (signal, mut bytes) in [(Signal::Traces, request.encode_to_vec()), (Signal::Metrics, points.encode_to_vec())] {
-            if bytes.is_empty() {
-                continue;
-            }
-            let place = place % bytes.len();
-            bytes[place] = byte;
-            if let Ok(payload) = Payload::decode(signal, bytes) {
-                let line = json_of(&payload);
-                prop_assert!(Payload::decode(signal, payload.encode()).is_ok());
-                prop_assert!(Payload::from_json(signal, &line).is_ok(), "{}", String::from_utf8_lossy(&line));
-            }
-        }
-    }
-
-    #[test]
-    fn arbitrary_bytes_do_no_harm(bytes in vec(any::<u8>(), 0..200)) {
-        for signal in Signal::ALL {
-            if let Ok(payload) = Payload::decode(signal, bytes.clone()) {
-                let _ = json_of(&payload);
-            }
-            let _ = Payload::from_json(signal, &bytes);
-        }
-    }
-
-    #[test]
-    fn arbitrary_json_does_no_harm(
-        text in r#"(\{|\}|\[|\]|,|:|"|null|1|-1.5e3|true|"resourceSpans":\[|"scopeSpans":\[\{"spans":\[|"attributes"|"value"|\\u[0-9a-f]{4}| ){0,40}"#
-    ) {
-        let _ = Payload::from_json(Signal::Traces, text.as_bytes());
-    }
-}
-
-#[test]
-fn not_a_number_is_kept() {
-    let value = Some(number_data_point::Value::AsDouble(f64::NAN));
-    let data = Some(Data::Gauge(Gauge { data_points: vec![NumberDataPoint { value, ..NumberDataPoint::default() }] }));
-    let metrics = vec![Metric { name: "m".into(), data, ..Metric::default() }];
-    let scope_metrics = vec![ScopeMetrics { metrics, ..ScopeMetrics::default() }];
-    let resource_metrics = vec![ResourceMetrics { scope_metrics, ..ResourceMetrics::default() }];
-    let request = ExportMetricsServiceRequest { resource_metrics }.encode_to_vec();
-    let payload = Payload::decode(Signal::Metrics, request).expect("valid");
-    let line = json_of(&payload);
-    assert!(String::from_utf8_lossy(&line).contains(r#""asDouble":"NaN""#));
-    assert_eq!(json_of(&Payload::from_json(Signal::Metrics, &line).expect("valid")), line);
-}
-
-#[test]
-fn deep_nesting_is_refused() {
-    let deep = |depth: usize| {
-        let value = (0..depth).fold(AnyValue::default(), |inner, _| AnyValue {
-            value: Some(Value::ArrayValue(ArrayValue { values: vec![inner] })),
-        });
-        let record = LogRecord { body: Some(value), ..LogRecord::default() };
-        let scope_logs = vec![ScopeLogs { log_records: vec![record], ..ScopeLogs::default() }];
-        ExportLogsServiceRequest { resource_logs: vec![ResourceLogs { scope_logs, ..ResourceLogs::default() }] }
-    };
-    let payload = Payload::decode(Signal::Logs, deep(90).encode_to_vec()).expect("accepted");
-    assert!(Payload::from_json(Signal::Logs, &json_of(&payload)).is_ok());
-    assert!(Payload::decode(Signal::Logs, deep(110).encode_to_vec()).is_err());
-    let brackets = "[".repeat(1_000_000);
-    assert!(Payload::from_json(Signal::Logs, format!("{{\"x\":{brackets}").as_bytes()).is_err());
-    let values = r#"{"arrayValue":{"values":["#.repeat(100_000);
-    let body = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{values}"#);
-    let error = Payload::from_json(Signal::Logs, body.as_bytes()).expect_err("refused").to_string();
-    assert!(error.contains("nested too deeply"), "{error}");
 }
