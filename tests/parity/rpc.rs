@@ -36,7 +36,7 @@ impl Side {
         let frame = Frame { encoding: packed.then_some("gzip"), flag: u8::from(packed), message: &message };
         let (code, answer) = self.exchange(path, &frame).await;
         self.row(match code.as_deref() {
-            Some("0") => json!({"call": path, "answer": data_encoding::HEXLOWER.encode(&answer)}),
+            Some("0") => json!({"call": path, "answer": data_encoding::HEXLOWER.encode(&unframed(&answer))}),
             _ => json!({"call": path, "code": code}),
         });
     }
@@ -47,7 +47,7 @@ impl Side {
         self.row(json!({"call": path, "encoding": encoding, "code": code}));
     }
 
-    /// The code and the message of the answer.
+    /// The code and the body of the answer.
     async fn exchange(&self, path: &str, frame: &Frame<'_>) -> (Option<String>, Vec<u8>) {
         let mut bytes = vec![frame.flag];
         bytes.extend_from_slice(&u32::try_from(frame.message.len()).expect("small").to_be_bytes());
@@ -70,11 +70,11 @@ impl Side {
         let first = code(answer.headers());
         let rest = answer.into_body().collect().await.expect("a body");
         let last = rest.trailers().and_then(code);
-        (first.or(last), unframed(&rest.to_bytes()))
+        (first.or(last), rest.to_bytes().to_vec())
     }
 }
 
-/// The message of a body with at most one frame.
+/// The message of a body with at most one frame, packed with gzip if it is packed.
 fn unframed(body: &[u8]) -> Vec<u8> {
     match body {
         [] => Vec::new(),
