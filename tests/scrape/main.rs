@@ -5,9 +5,15 @@ mod harness;
 mod pages;
 mod span_metrics;
 
+use std::collections::HashMap;
+
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{Metric, number_data_point};
+use prost::Message as _;
 use serde_json::{Value, json};
 
-use harness::Collector;
+use harness::{Collector, GOOD, Sink};
 use pages::{Page, Pages};
 
 /// A configuration that scrapes `targets` (`host:port`) each `interval` into `x.jsonl`.
@@ -94,6 +100,31 @@ async fn nan_and_infinity_are_strings_in_strict_json() {
     assert_eq!(first(&lines, "n")["asDouble"], "NaN");
     assert_eq!(first(&lines, "i")["asDouble"], "Infinity");
     assert_eq!(first(&lines, "s")["quantileValues"][0]["value"], "NaN");
+}
+
+#[tokio::test]
+async fn nan_and_infinity_are_themselves_in_protobuf() {
+    let (pages, sink) = (Pages::serve(vec![Page::text("n NaN\ni +Inf\n")]).await, Sink::start(vec![GOOD]).await);
+    let endpoint =
+        format!("exporters:\n  otlp_http: {{endpoint: \"{}\", sending_queue: {{enabled: false}}}}", sink.url());
+    let text = config(&[pages.address()], "60s");
+    let text = text
+        .replace("exporters: [file]", "exporters: [file, otlp_http]")
+        .replace("\nexporters:\n", &format!("\n{endpoint}\n"));
+    let mut collector = Collector::start(&text, &[]).await;
+    let seen = sink.wait(1).await;
+    assert_eq!(collector.stop().await, 0);
+    let request = ExportMetricsServiceRequest::decode(seen[0].body.as_slice()).expect("OTLP");
+    let metrics = request.resource_metrics.iter().flat_map(|of| &of.scope_metrics).flat_map(|of| &of.metrics);
+    let value = |metric: &Metric| match &metric.data {
+        Some(Data::Gauge(gauge)) => match gauge.data_points[0].value {
+            Some(number_data_point::Value::AsDouble(value)) => (metric.name.clone(), value),
+            _ => panic!("{metric:?}"),
+        },
+        _ => panic!("{metric:?}"),
+    };
+    let values: HashMap<String, f64> = metrics.map(value).collect();
+    assert!(values["n"].is_nan() && values["i"].is_infinite(), "{values:?}");
 }
 
 /// As the reference: the whole page is rejected, and the line is named.

@@ -297,12 +297,32 @@ fn resource_key(resource: &Resource, only: &[String]) -> Vec<u8> {
         .filter(counts)
         .map(|attribute| {
             let mut writer = Writer::new();
-            writer.message_field(1, |inner| attribute.encode(inner));
-            writer.into_vec()
+            match ordered(&attribute.value) {
+                Some(value) => KeyValue { key: attribute.key.clone(), value }.encode(&mut writer),
+                None => attribute.encode(&mut writer),
+            }
+            let mut framed = Writer::new();
+            framed.bytes_field(1, writer.as_slice());
+            framed.into_vec()
         })
         .collect();
     attributes.sort_unstable();
     attributes.concat()
+}
+
+/// A list or map with the entries of all maps in it in one order, since their order says nothing.
+fn ordered(value: &AnyValue) -> Option<AnyValue> {
+    let inner = |value: &AnyValue| ordered(value).unwrap_or_else(|| value.clone());
+    match value {
+        AnyValue::Array(items) => Some(AnyValue::Array(items.iter().map(inner).collect())),
+        AnyValue::Map(entries) => {
+            let entry = |entry: &KeyValue| KeyValue { key: entry.key.clone(), value: inner(&entry.value) };
+            let mut entries: Vec<KeyValue> = entries.iter().map(entry).collect();
+            entries.sort_by(|a, b| a.key.as_bytes().cmp(b.key.as_bytes()));
+            Some(AnyValue::Map(entries))
+        }
+        _ => None,
+    }
 }
 
 /// The word for an enum value; nothing for one that the specification does not have.

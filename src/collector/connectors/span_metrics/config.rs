@@ -8,6 +8,7 @@ use super::dimensions::{Dimensions, Named};
 use crate::collector::component::{Connector, Factory, Signals};
 use crate::collector::duration::parse_duration;
 use crate::collector::glob::Glob;
+use crate::collector::node::Value;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, Signal};
@@ -113,9 +114,12 @@ const DELTA: &str = "AGGREGATION_TEMPORALITY_DELTA";
 fn configure(section: &mut Section<'_>) -> Option<Box<dyn Connector>> {
     // Without effect in the reference as well: it keeps no such cache any more, and resources always have their
     // attributes there unless a feature gate takes them away.
-    section.integer("dimensions_cache_size", 0);
+    section.integer("dimensions_cache_size", i64::MIN);
     section.boolean("add_resource_attributes");
-    let namespace = section.text("namespace").unwrap_or_else(|| "traces.span.metrics".into());
+    // Null (such as a variable that is not set) is the empty text here, not the default.
+    let is_null = section.node("namespace").is_some_and(|node| node.value == Value::Null);
+    let namespace = section.text("namespace");
+    let namespace = namespace.unwrap_or_else(|| if is_null { "" } else { "traces.span.metrics" }.into());
     let common = dimensions(section, "dimensions");
     let calls = dimensions(section, "calls_dimensions");
     let (unit, histogram, durations) = section
@@ -131,11 +135,14 @@ fn configure(section: &mut Section<'_>) -> Option<Box<dyn Connector>> {
     if flush_interval.is_zero() {
         section.problem("metrics_flush_interval", Problem::new("the flush interval is zero"));
     }
-    let mut size = |key| {
-        let size = section.integer(key, 1).and_then(|size| usize::try_from(size).ok());
+    let mut size = |key, least| {
+        let size = section.integer(key, least).and_then(|size| usize::try_from(size).ok());
         size.and_then(NonZeroUsize::new).unwrap_or(DEFAULT_SIZE)
     };
-    let (resources, timestamps) = (size("resource_metrics_cache_size"), size("metric_timestamp_cache_size"));
+    let resources = size("resource_metrics_cache_size", 1);
+    // Without delta temporality there are no such times.
+    let least = if temporality == Temporality::Delta { 1 } else { i64::MIN };
+    let timestamps = size("metric_timestamp_cache_size", least);
     let limit = section.integer("aggregation_cardinality_limit", 0).and_then(|limit| usize::try_from(limit).ok());
     Some(Box::new(SpanMetrics {
         settings: Settings {
@@ -186,7 +193,7 @@ fn histogram(section: &mut Section<'_>) -> (Unit, Option<Shape>, Dimensions) {
 
 /// Whether a section is there; null is not.
 fn given(section: &mut Section<'_>, key: &'static str) -> bool {
-    section.node(key).is_some_and(|node| node.value != crate::collector::node::Value::Null)
+    section.node(key).is_some_and(|node| node.value != Value::Null)
 }
 
 /// `ms` or `s`, in any case.
@@ -215,10 +222,28 @@ fn most(section: &mut Section<'_>) -> i32 {
 
 fn buckets(section: &mut Section<'_>, unit: Unit) -> Vec<f64> {
     let mut bounds = Vec::new();
-    for text in section.texts("buckets").unwrap_or_default() {
-        match parse_duration(&text) {
-            Ok(bound) => bounds.push(bound.as_nanos() as f64 / unit.nanoseconds()),
-            Err(why) => section.problem("buckets", Problem::new(format!("`{text}` is no duration: {why}"))),
+    let items = match section.node("buckets").map(|node| &node.value) {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::List(items)) => items,
+        Some(_) => {
+            let problem = Problem::new("`buckets` is no list").hint("write a list of durations: `[10ms, 1s]`");
+            section.problem("buckets", problem);
+            &[]
+        }
+    };
+    for item in items {
+        // An integer counts nanoseconds.
+        let bound = match (&item.value, item.as_text()) {
+            (Value::Integer(nanoseconds), _) => u64::try_from(*nanoseconds).map_err(|_| "it is negative"),
+            (_, Some(text)) => parse_duration(text).map(|bound| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX)),
+            _ => Err("it is neither text nor an integer"),
+        };
+        match bound {
+            Ok(bound) => bounds.push(bound as f64 / unit.nanoseconds()),
+            Err(why) => {
+                let written = item.as_written().unwrap_or(item.kind());
+                section.problem("buckets", Problem::new(format!("`{written}` is no duration: {why}")));
+            }
         }
     }
     if bounds.windows(2).any(|pair| pair[0] >= pair[1]) {
@@ -231,7 +256,7 @@ fn buckets(section: &mut Section<'_>, unit: Unit) -> Vec<f64> {
 /// The dimensions of the events' metric; `None` if there is none.
 fn events(section: &mut Section<'_>) -> Option<Dimensions> {
     let enabled = section.boolean("enabled").unwrap_or(false);
-    let dimensions = dimensions(section, "dimensions");
+    let dimensions = read_dimensions(section, "dimensions", enabled);
     if enabled && dimensions.named.is_empty() && dimensions.globs.is_empty() {
         section.problem_here(Problem::new("`events` needs `dimensions`"));
     }
@@ -251,6 +276,11 @@ fn excluded(section: &mut Section<'_>) -> [bool; 5] {
 }
 
 fn dimensions(section: &mut Section<'_>, key: &'static str) -> Dimensions {
+    read_dimensions(section, key, true)
+}
+
+/// Reads a list of dimensions; `used` is whether it matters that one stands twice.
+fn read_dimensions(section: &mut Section<'_>, key: &'static str, used: bool) -> Dimensions {
     let mut all = Dimensions::default();
     let mut patterns = Vec::new();
     let read = section.sections(key, |dimension| {
@@ -272,6 +302,9 @@ fn dimensions(section: &mut Section<'_>, key: &'static str) -> Dimensions {
         }
     });
     drop(read);
+    if !used {
+        return all;
+    }
     let names = BUILT_IN.into_iter().chain(all.named.iter().map(|dimension| dimension.name.as_str()));
     let names: Vec<&str> = names.collect();
     for (place, name) in names.iter().enumerate() {
