@@ -13,7 +13,7 @@ struct Side {
     cpu: Series,
     switches: Series,
     resident: Series,
-    private: Series,
+    anonymous: Series,
 }
 
 /// All programs beside each other, without anything to scrape or receive.
@@ -21,8 +21,8 @@ pub fn measure(options: &Options, table: &mut Table) {
     let sink = Sink::start();
     let start = |program: Program| {
         let running = Running::start(program, Pipelines::Full, sink.port, None);
-        let [cpu, switches, resident, private] = [(); 4].map(|()| Series::default());
-        Side { program, running, cpu, switches, resident, private }
+        let [cpu, switches, resident, anonymous] = [(); 4].map(|()| Series::default());
+        Side { program, running, cpu, switches, resident, anonymous }
     };
     let programs = options.programs(&[Program::Gymrun, Program::Otelcol, Program::Rotel]);
     let mut sides: Vec<Side> = programs.into_iter().map(start).collect();
@@ -36,7 +36,7 @@ pub fn measure(options: &Options, table: &mut Table) {
             // A thread that ended takes its count with it.
             side.switches.push(side.running.switches().saturating_sub(switches) as f64);
             side.resident.push(memory.resident as f64 / f64::from(1 << 20));
-            side.private.push(memory.private as f64 / f64::from(1 << 20));
+            side.anonymous.push(memory.anonymous as f64 / f64::from(1 << 20));
             eprintln!("{repetition}: idle, {}: {:.2} ms", side.program.name(), side.cpu.newest());
         }
     }
@@ -48,7 +48,7 @@ pub fn measure(options: &Options, table: &mut Table) {
         floor: None,
     };
     table.add(row("idle: resident MiB".into(), Goal::Value(12.0), |side| &side.resident));
-    table.add(row("idle: private MiB".into(), Goal::None, |side| &side.private));
+    table.add(row("idle: of that anonymous MiB".into(), Goal::None, |side| &side.anonymous));
     table.add(row(format!("idle: CPU ms in {seconds} s"), Goal::Value(5.0), |side| &side.cpu));
     table.add(row(format!("idle: context switches in {seconds} s"), Goal::None, |side| &side.switches));
     for side in &mut sides {

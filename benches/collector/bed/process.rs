@@ -32,8 +32,8 @@ pub struct Running {
 pub struct Memory {
     /// What is resident now.
     pub resident: u64,
-    /// What no other process shares.
-    pub private: u64,
+    /// Of that what is no file's: heap and stacks. Pages of the program count as resident even where others share them.
+    pub anonymous: u64,
     /// The most that was resident.
     pub peak: u64,
 }
@@ -97,8 +97,8 @@ impl Running {
         let status = self.proc_file("status");
         let rollup = self.proc_file("smaps_rollup");
         // The kernel counts in KiB here.
-        let private = 1024 * (sum(&rollup, "Private_Clean:") + sum(&rollup, "Private_Dirty:"));
-        Memory { resident: 1024 * sum(&status, "VmRSS:"), private, peak: 1024 * sum(&status, "VmHWM:") }
+        let [resident, peak] = ["VmRSS:", "VmHWM:"].map(|name| 1024 * sum(&status, name));
+        Memory { resident, anonymous: 1024 * sum(&rollup, "Anonymous:"), peak }
     }
 
     /// Context switches of its threads so far.

@@ -8,7 +8,7 @@ use super::config::Ports;
 /// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Program {
-    /// `gymrun collector` of this build.
+    /// `gymrun collector` of this build, or of the one that `GYMRUN_BENCH_GYMRUN` names.
     Gymrun,
     /// The reference: `GYMRUN_TEST_OTELCOL`, or `otelcol` on the path.
     Otelcol,
@@ -32,7 +32,10 @@ impl Program {
     /// Where it is, if it is there.
     pub fn path(self) -> Option<PathBuf> {
         match self {
-            Self::Gymrun => Some(env!("CARGO_BIN_EXE_gymrun").into()),
+            Self::Gymrun => {
+                let other = std::env::var_os("GYMRUN_BENCH_GYMRUN").map(PathBuf::from);
+                Some(other.unwrap_or_else(|| env!("CARGO_BIN_EXE_gymrun").into()))
+            }
             Self::Otelcol => find("GYMRUN_TEST_OTELCOL", "otelcol"),
             Self::Rotel => find("GYMRUN_BENCH_ROTEL", "rotel-agent"),
             Self::Discard => std::env::current_exe().ok(),
