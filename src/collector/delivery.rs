@@ -6,6 +6,7 @@
 //! disk at the start). Two exporters of one kind that get the same data count it twice; `components` has
 //! each on its own. Counts are spans, data points, log records.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -74,7 +75,6 @@ pub fn summary(counters: &Counters) -> String {
     let mut parts = Vec::new();
     for signal in Signal::ALL {
         let total = |tally: &Tally| counters.total(signal, tally);
-        let dropped: u64 = counters.all().iter().filter(|row| row.1 == signal).map(dropped_of).sum();
         let counts = [
             (total(&Tally::Received), "received"),
             (total(&Tally::Refused), "refused"),
@@ -83,9 +83,10 @@ pub fn summary(counters: &Counters) -> String {
             (total(&Tally::Rejected), "rejected"),
             (total(&Tally::Stored), "stored"),
             (total(&Tally::Resumed), "resumed"),
-            (dropped, "dropped"),
         ];
-        let said: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        let mut said: Vec<String> =
+            counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        said.extend(dropped(counters, signal));
         if !said.is_empty() {
             parts.push(format!("{}: {}", items_word(signal), said.join(", ")));
         }
@@ -98,8 +99,17 @@ pub fn summary(counters: &Counters) -> String {
     text
 }
 
-fn dropped_of(row: &(String, Signal, Tally, u64)) -> u64 {
-    if matches!(row.2, Tally::Dropped(_)) { row.3 } else { 0 }
+/// `5 dropped (2 http_400, 3 shutdown)`.
+fn dropped(counters: &Counters, signal: Signal) -> Option<String> {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for (_, of, tally, count) in counters.all() {
+        if let (true, Tally::Dropped(reason)) = (of == signal, tally) {
+            *reasons.entry(reason.into_owned()).or_default() += count;
+        }
+    }
+    let parts: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    let all: u64 = reasons.values().sum();
+    (all > 0).then(|| format!("{all} dropped ({})", parts.join(", ")))
 }
 
 /// Writes the report into `directory`, whole or not at all.
@@ -120,18 +130,20 @@ mod tests {
         counters.add("exporters/file/a", Signal::Traces, Tally::Written, 10);
         counters.add("exporters/otlp_http", Signal::Traces, Tally::Sent, 4);
         counters.add("exporters/otlp_http", Signal::Traces, Tally::Rejected, 1);
-        counters.add("exporters/otlp_http", Signal::Traces, Tally::Dropped("http_400".into()), 5);
+        counters.add("exporters/otlp_http", Signal::Traces, Tally::Dropped("http_400".into()), 2);
+        counters.add("exporters/otlp_http", Signal::Traces, Tally::Dropped("shutdown".into()), 1);
+        counters.add("processors/batch", Signal::Traces, Tally::Dropped("shutdown".into()), 2);
         counters.set_last_error("exporters/otlp_http: 400");
         let report = report(&counters);
         assert_eq!(
             report["traces"],
-            json!({"received": 10, "refused": 0, "written": 10, "sent": 4, "rejected": 1, "dropped": {"http_400": 5}})
+            json!({"received": 10, "refused": 0, "written": 10, "sent": 4, "rejected": 1, "dropped": {"http_400": 2, "shutdown": 3}})
         );
         assert_eq!(report["logs"]["dropped"], json!({}));
         assert_eq!(report["components"]["exporters/file/a"], json!({"traces": {"written": 10}}));
         assert_eq!(
             summary(&counters),
-            "spans: 10 received, 10 written, 4 sent, 1 rejected, 5 dropped; last error: exporters/otlp_http: 400"
+            "spans: 10 received, 10 written, 4 sent, 1 rejected, 5 dropped (2 http_400, 3 shutdown); last error: exporters/otlp_http: 400"
         );
     }
 

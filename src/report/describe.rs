@@ -90,6 +90,11 @@ fn delivered(delivery: &Delivery) -> String {
             signal.rejected,
             signal.dropped_total()
         );
+        if !signal.dropped.is_empty() {
+            let reasons: Vec<String> =
+                signal.dropped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+            let _ = write!(text, " ({})", reasons.join(", "));
+        }
         if signal.stored > 0 {
             let _ = write!(text, ", {} stored", signal.stored);
         }

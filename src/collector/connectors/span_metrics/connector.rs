@@ -57,7 +57,10 @@ impl Counting {
         // An empty state is handed on as well, as the reference does.
         let payload = self.with(|aggregator| aggregator.flush(now()));
         let points = payload.item_count();
-        if let Err(refusal) = self.next.consume(payload).await {
+        let owed = self.context.owe(Signal::Metrics, points);
+        let result = self.next.consume(payload).await;
+        owed.settled();
+        if let Err(refusal) = result {
             self.context.count_dropped(Signal::Metrics, points, &refusal);
         }
     }

@@ -1,12 +1,32 @@
 //! The connector as it runs: what the stop hands on.
 
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::*;
-use crate::collector::component::{Connector as _, Next};
+use crate::collector::component::{Connector as _, Consumer, Next, Refusal};
 use crate::collector::connectors::span_metrics::connector::SpanMetrics;
+use crate::collector::counters::Tally;
 use crate::collector::deadline::Deadline;
 use crate::collector::testing::{self, Keeper};
+
+struct Stuck;
+
+impl Consumer for Stuck {
+    fn consume(&self, _: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_handed_on_in_time_is_counted() {
+    let context = testing::context("connectors/span_metrics");
+    let connector = SpanMetrics { settings: settings() };
+    let built = connector.build(context.clone(), Signal::Traces, Signal::Metrics, Next::to(Stuck)).expect("built");
+    built.consumer.consume(shop(vec![span("a", 1)])).await.expect("taken");
+    built.running.shutdown(Deadline::fixed(Instant::now() + Duration::from_millis(20))).await;
+    assert!(context.counters.total(Signal::Metrics, &Tally::Dropped("shutdown".into())) > 0);
+}
 
 #[tokio::test]
 async fn the_stop_hands_on_what_came_after_the_last_flush_and_no_more() {
