@@ -1,10 +1,5 @@
 //! `examples/quickstart`, end to end: with gymrun's own collector, with the real otelcol, and with an endpoint that wants a token.
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a test may panic, print and start gymrun"
-)]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod harness;
 

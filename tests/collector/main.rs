@@ -1,7 +1,6 @@
 //! `gymrun collector` as a process: configurations refused and run, data from OTLP to files and endpoints.
 
 #![expect(clippy::disallowed_methods, reason = "tests start the program under test themselves")]
-#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod delivery;
 mod export;

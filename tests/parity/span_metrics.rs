@@ -171,7 +171,9 @@ fn outline(node: &mut Value) {
         Value::Object(map) => {
             map.retain(|key, _| !key.ends_with("UnixNano"));
             if let Some(points) = map.get_mut("sum").and_then(|sum| sum.get_mut("dataPoints")?.as_array_mut()) {
-                points.iter_mut().for_each(|point| point["asInt"] = json!("*"));
+                for point in points {
+                    point["asInt"] = json!("*");
+                }
             }
             map.values_mut().for_each(outline);
         }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cases::Case;
+use crate::harness::free_port;
 use crate::job::{Job, job};
 use crate::jobs::{child, driver, server, with};
 
@@ -46,8 +47,7 @@ fn a_range_gives_the_lowest_free_port() {
 }
 
 fn a_stranger_on_the_port_does_not_answer_for_a_server() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("loopback").port();
-    for port in [json!("auto"), json!(free)] {
+    for port in [json!("auto"), json!(free_port())] {
         stranger_on(&port);
     }
 }
