@@ -40,16 +40,21 @@ impl Case {
 /// Carries out `script` on gymrun's collector and on the reference, and fails with the differences if their records
 /// are not the same. Without the reference it says so and passes, unless the reference is required.
 pub async fn both(case: Case, script: impl AsyncFn(&mut Side)) {
-    let Some(reference) = component("otelcol", "GYMRUN_TEST_OTELCOL") else { return };
+    let Some([ours, theirs]) = programs() else { return };
     let run = async |program: Vec<String>| {
         let mut side = Side::start(&program, &case).await;
         script(&mut side).await;
         side.record()
     };
-    let ours = vec![binary().to_owned(), "collector".to_owned()];
-    let (ours, theirs) = tokio::join!(run(ours), run(vec![reference.display().to_string()]));
+    let (ours, theirs) = tokio::join!(run(ours), run(theirs));
     assert!(!theirs.is_empty(), "the script recorded nothing");
     compare(&ours, &theirs);
+}
+
+/// The commands of gymrun's collector and of the reference; None without the reference, unless it is required.
+pub fn programs() -> Option<[Vec<String>; 2]> {
+    let reference = component("otelcol", "GYMRUN_TEST_OTELCOL")?;
+    Some([vec![binary().to_owned(), "collector".to_owned()], vec![reference.display().to_string()]])
 }
 
 /// Shows the first rows that differ, value by value.

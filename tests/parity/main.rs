@@ -14,6 +14,7 @@ mod encodings;
 mod harness;
 mod normalise;
 mod otlp;
+mod ottl;
 mod quickstart;
 mod requests;
 mod rpc;

@@ -145,6 +145,11 @@ impl Side {
         self.rows.extend(lines.into_iter().map(|line| json!({"line": line})));
     }
 
+    /// The messages of an output file as they are.
+    pub fn messages(&self, name: &str) -> Vec<Value> {
+        self.lines(name)
+    }
+
     /// Records the messages of an output file joined into one of each signal: for batches whose borders depend on time.
     pub fn merged_output(&mut self, name: &str) {
         let lines = self.lines(name).into_iter().map(|line| self.normaliser.line(line)).collect::<Vec<_>>();

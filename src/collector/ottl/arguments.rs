@@ -1,7 +1,5 @@
 //! Arguments of functions: what kinds there are, and how a function gets at them.
 
-use regex::Regex;
-
 use super::expression::Expression;
 use super::functions::Function;
 use super::place::Place;
@@ -9,12 +7,12 @@ use super::scene::Scene;
 use super::value::Value;
 use crate::collector::glob;
 use crate::collector::go_number::{parse_double, parse_integer, truncate};
-use crate::collector::pattern;
+use crate::collector::pattern::{self, Pattern};
 use crate::collector::value_text::as_text;
 use crate::otlp::{KeyValue, Text};
 
 /// A parameter of a function.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Parameter {
     /// Its name, for arguments with names.
     pub name: &'static str,
@@ -64,7 +62,7 @@ pub(super) enum Argument {
     Absent,
     Expression(Expression),
     Place(Place),
-    Pattern(Regex),
+    Pattern(Pattern),
     Glob(glob::Glob),
     Expressions(Vec<Expression>),
     Texts(Vec<Text>),
@@ -126,7 +124,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A regular expression, fixed or made anew.
-    pub fn pattern(&self, place: usize, scene: &Scene) -> Result<std::borrow::Cow<'a, Regex>, String> {
+    pub fn pattern(&self, place: usize, scene: &Scene) -> Result<std::borrow::Cow<'a, Pattern>, String> {
         match self.get(place) {
             Argument::Pattern(pattern) => Ok(std::borrow::Cow::Borrowed(pattern)),
             Argument::Expression(expression) => {
@@ -202,7 +200,7 @@ impl<'a> Arguments<'a> {
 }
 
 /// The regular expression of a text.
-pub(super) fn compile_pattern(written: &Text) -> Result<Regex, String> {
+pub(super) fn compile_pattern(written: &Text) -> Result<Pattern, String> {
     let written = written.to_str();
     pattern::compile(&written).map_err(|why| format!("`{written}` is no regular expression: {why}"))
 }

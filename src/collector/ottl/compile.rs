@@ -160,6 +160,11 @@ impl Compiler {
         }
         let mut arguments: Vec<Argument> = function.parameters.iter().map(|_| Argument::Absent).collect();
         let usage = || format!("it is written `{}`", function.usage());
+        let (takes, given) = (arguments.len(), written.arguments.len());
+        if given > takes {
+            let what = format!("`{name}` takes {takes} arguments at most, found {given}");
+            return Err(Fault::new(written.arguments[takes].at, what).hint(usage()));
+        }
         let mut named = false;
         for (position, argument) in written.arguments.iter().enumerate() {
             let fault = |what: String| Fault::new(argument.at, what).hint(usage());
@@ -171,10 +176,6 @@ impl Compiler {
                 }
                 None if named => {
                     return Err(fault("an argument without a name stands after one with a name".to_owned()));
-                }
-                None if position >= arguments.len() => {
-                    let (takes, given) = (arguments.len(), written.arguments.len());
-                    return Err(fault(format!("`{name}` takes {takes} arguments at most, found {given}")));
                 }
                 None => position,
             };

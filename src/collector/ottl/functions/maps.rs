@@ -6,7 +6,7 @@ use super::super::arguments::{Arguments, Kind, map};
 use super::super::keys::entry;
 use super::super::scene::Scene;
 use super::super::value::Value;
-use super::editors::Replacement;
+use super::replacement::{REPLACEMENT, Replacement};
 use super::texts::begins_character;
 use super::{Function, editor, optional, required};
 use crate::otlp::{AnyValue, KeyValue, Text};
@@ -77,9 +77,9 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
         required("target", Kind::MapTarget),
         required("mode", Kind::LiteralText),
         required("regex_pattern", Kind::Pattern),
-        required("replacement", Kind::Text),
-        optional("function", Kind::Function),
-        optional("replacement_format", Kind::Text),
+        REPLACEMENT[0],
+        REPLACEMENT[1],
+        REPLACEMENT[2],
     ],
     |arguments, scene| {
         edit_map(arguments, scene, |entries, scene| {
@@ -130,9 +130,9 @@ pub(super) const REPLACE_ALL_MATCHES: Function = editor(
     &[
         required("target", Kind::MapTarget),
         required("pattern", Kind::Glob),
-        required("replacement", Kind::Text),
-        optional("function", Kind::Function),
-        optional("replacement_format", Kind::Text),
+        REPLACEMENT[0],
+        REPLACEMENT[1],
+        REPLACEMENT[2],
     ],
     |arguments, scene| {
         let pattern = arguments.glob(1, scene)?;

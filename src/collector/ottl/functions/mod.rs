@@ -3,6 +3,7 @@
 mod converters;
 mod editors;
 mod maps;
+mod replacement;
 mod texts;
 
 use super::Fault;

@@ -1,11 +1,12 @@
 //! Converters of texts. Texts are bytes, as in the reference: lengths and places count those.
 
 use super::super::arguments::Kind;
+use super::super::keys::entry;
 use super::super::value::Value;
 use super::converters::empty_map;
 use super::{Function, converter, optional, required};
 use crate::collector::letter_case::{camel, lower, snake, upper};
-use crate::otlp::{KeyValue, Text};
+use crate::otlp::Text;
 
 pub(super) const CONCAT: Function =
     converter("Concat", &[required("vals", Kind::TextsLike), required("delimiter", Kind::Text)], |arguments, scene| {
@@ -125,15 +126,17 @@ pub(super) const EXTRACT_PATTERNS: Function = converter(
     &[required("target", Kind::Text), required("pattern", Kind::Pattern)],
     |arguments, scene| {
         let pattern = arguments.pattern(1, scene)?;
-        if pattern.capture_names().flatten().next().is_none() {
+        if pattern.named().next().is_none() {
             return Err("the pattern has no group with a name".to_owned());
         }
         let target = arguments.text(0, scene)?;
         let target = target.to_str();
         let Some(found) = pattern.captures(&target) else { return Ok(empty_map()) };
-        let named = pattern.capture_names().flatten();
-        let entry = |name: &str| KeyValue::new(name, found.name(name).map_or("", |group| group.as_str()));
-        Ok(Value::Map(named.map(entry).collect()))
+        let mut entries = Vec::new();
+        for (name, value) in pattern.found(&found) {
+            *entry(&mut entries, &name.into()) = value.into();
+        }
+        Ok(Value::Map(entries))
     },
 );
 

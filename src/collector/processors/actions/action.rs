@@ -2,9 +2,9 @@
 
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
-use regex::Regex;
 
 use crate::collector::go_number::{parse_double, parse_integer, truncate};
+use crate::collector::pattern::Pattern;
 use crate::collector::value_text::as_text;
 use crate::otlp::{AnyValue, KeyValue, Text};
 
@@ -18,7 +18,7 @@ pub(in crate::collector::processors) enum Action {
     /// Replaces the values of the key, and of all that match, by their SHA-256.
     Hash(Keys),
     /// Sets an attribute for each named group of a pattern that the text of `key` matches.
-    Extract { key: Text, pattern: Regex },
+    Extract { key: Text, pattern: Pattern },
     /// Changes the type of `key`'s value, where that is possible.
     Convert { key: Text, target: Target },
 }
@@ -29,7 +29,7 @@ pub(in crate::collector::processors) struct Keys {
     /// The first attribute of this key.
     pub key: Option<Text>,
     /// All keys that match.
-    pub pattern: Option<Regex>,
+    pub pattern: Option<Pattern>,
 }
 
 /// When a value is set.
@@ -142,8 +142,7 @@ impl Action {
                 let Some(AnyValue::String(text)) = find(attributes, key) else { return };
                 let text = text.to_str().into_owned();
                 let Some(found) = pattern.captures(&text) else { return };
-                for name in pattern.capture_names().flatten() {
-                    let value = found.name(name).map_or("", |group| group.as_str());
+                for (name, value) in pattern.found(&found) {
                     put(attributes, &name.into(), value.into());
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::action::{Action, Keys, Source, Target, When};
 use crate::collector::node::{Node, Value};
-use crate::collector::pattern;
+use crate::collector::pattern::{self, Pattern};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, KeyValue, Text};
@@ -110,8 +110,8 @@ fn extract(section: &Section<'_>, draft: &Draft<'_>) -> Option<Action> {
         return None;
     };
     let pattern = compiled(section, pattern)?;
-    let named = pattern.capture_names().flatten().count();
-    if named == 0 || named + 1 < pattern.captures_len() {
+    let named = pattern.named().count();
+    if named == 0 || named < pattern.groups() {
         let problem = Problem::new("every group of `pattern` needs a name, and there must be one");
         section.problem("pattern", problem.hint("write `(?P<name>...)`, and `(?:...)` for a group without a name"));
         return None;
@@ -119,7 +119,7 @@ fn extract(section: &Section<'_>, draft: &Draft<'_>) -> Option<Action> {
     Some(Action::Extract { key: key?, pattern })
 }
 
-fn compiled(section: &Section<'_>, pattern: &str) -> Option<regex::Regex> {
+fn compiled(section: &Section<'_>, pattern: &str) -> Option<Pattern> {
     match pattern::compile(pattern) {
         Ok(pattern) => Some(pattern),
         Err(why) => {

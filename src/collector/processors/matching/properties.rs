@@ -1,9 +1,7 @@
 //! What an item is compared with.
 
-use regex::Regex;
-
 use crate::collector::ottl::{Level, Scene};
-use crate::collector::pattern;
+use crate::collector::pattern::{self, Pattern};
 use crate::collector::value_text::as_text;
 use crate::otlp::{AnyValue, KeyValue, SPAN_KINDS, Text};
 
@@ -25,7 +23,7 @@ pub(in crate::collector::processors) enum Texts {
     /// Whole texts.
     Equal(Vec<String>),
     /// Regular expressions.
-    Patterns(Vec<Regex>),
+    Patterns(Vec<Pattern>),
 }
 
 /// An attribute that must be there.
