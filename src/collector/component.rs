@@ -66,6 +66,11 @@ pub trait Receiver: Send {
 
 /// A checked processor: built once for each pipeline that names it.
 pub trait Processor: Send {
+    /// Whether its settings have a meaning for a pipeline of this signal; what is wrong.
+    fn suits(&self, _signal: Signal) -> Result<(), Problem> {
+        Ok(())
+    }
+
     /// A running instance between its pipeline's former part and `next`.
     fn build(&self, context: Context, signal: Signal, next: Next) -> Result<Built, Problem>;
 }

@@ -65,12 +65,12 @@ pub fn format(format: &str, arguments: &[Printable]) -> String {
             if characters.next_if_eq(&'[').is_none() {
                 return;
             }
+            reordered = true;
             let inside: String = std::iter::from_fn(|| characters.next_if(|c| *c != ']')).collect();
             let closed = characters.next().is_some();
             match inside.parse::<usize>() {
                 Ok(place @ 1..) if closed && place <= arguments.len() => {
                     *next = place - 1;
-                    reordered = true;
                 }
                 _ => bad_index = true,
             }
@@ -221,9 +221,13 @@ fn pad(out: &mut String, flags: Flags, text: &str, number: bool) {
 
 fn print_text(out: &mut String, verb: char, flags: Flags, text: &str, value: &Printable) {
     match verb {
+        'v' if flags.sharp && matches!(value, Printable::Text(_)) => pad(out, flags, &quoted(text), false),
         's' | 'v' => {
             let cut: String = text.chars().take(flags.precision.unwrap_or(usize::MAX)).collect();
             pad(out, flags, &cut, false);
+        }
+        'q' if flags.sharp && text.chars().all(|c| c == '\t' || !(c.is_control() || c == '`' || c == '\u{feff}')) => {
+            pad(out, flags, &format!("`{text}`"), false);
         }
         'q' => pad(out, flags, &quoted(text), false),
         'x' | 'X' => print_bytes(out, verb, flags, text.as_bytes()),

@@ -1,12 +1,18 @@
 //! Numbers read from text as Go reads them.
 
+/// Go's NaN, which is not that of Rust.
+pub const NAN: f64 = f64::from_bits(0x7ff8_0000_0000_0001);
+
 /// A double: decimal or hexadecimal, with `_` between digits, `inf` and `nan` in any case. What does not fit is None.
 #[must_use]
 pub fn parse_double(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let prefixed = unsigned.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0x"));
     let plain = if text.contains('_') { without_underscores(text, prefixed)? } else { text.to_owned() };
-    let value = if prefixed { hexadecimal(&plain)? } else { plain.parse().ok()? };
+    let value: f64 = if prefixed { hexadecimal(&plain)? } else { plain.parse().ok()? };
+    if value.is_nan() {
+        return (unsigned == text).then_some(NAN);
+    }
     // Of digits, an infinity would be a number that is too large.
     let digits = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     (!(value.is_infinite() && digits)).then_some(value)

@@ -73,9 +73,18 @@ fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Opt
         }
     }
     for reference in &draft.processors {
-        if at.fits(reference, "processor", &components.processors) && !add(&mut pipeline.processors, reference) {
+        if !at.fits(reference, "processor", &components.processors) {
+            continue;
+        }
+        if !add(&mut pipeline.processors, reference) {
             let message = format!("the processor `{}` is named twice", reference.id);
             findings.push(reference.line, &format!("{path}.processors"), Problem::new(message));
+        }
+        let declared = components.processors.iter().find(|processor| processor.id == reference.id);
+        if let Some(processor) = declared.and_then(|declared| declared.component.as_ref())
+            && let Err(problem) = processor.suits(signal)
+        {
+            findings.push(reference.line, &format!("processors.{}", reference.id), problem);
         }
     }
     for reference in &draft.exporters {

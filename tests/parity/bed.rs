@@ -69,7 +69,7 @@ fn compare(ours: &[Value], theirs: &[Value]) {
         let lacks = |rows: &[String], row: &String| !rows.contains(row);
         let missing = theirs.iter().filter(|row| lacks(&ours, row)).map(|row| format!("  reference {index}{row}\n"));
         let more = ours.iter().filter(|row| lacks(&theirs, row)).map(|row| format!("  gymrun    {index}{row}\n"));
-        text.extend(missing.take(8).chain(more.take(8)));
+        text.extend(missing.take(20).chain(more.take(20)));
     }
     panic!("the records differ ({} rows here, {} there):\n{text}", ours.len(), theirs.len());
 }

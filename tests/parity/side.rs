@@ -199,9 +199,10 @@ impl Side {
         self.folder.path().join(name)
     }
 
-    /// What it said.
+    /// What it said at last.
     pub fn stderr(&self) -> String {
-        fs::read_to_string(self.path("stderr.txt")).unwrap_or_default()
+        let said = fs::read(self.path("stderr.txt")).unwrap_or_default();
+        String::from_utf8_lossy(&said[said.len().saturating_sub(4000)..]).into_owned()
     }
 
     pub(super) fn record(mut self) -> Vec<Value> {

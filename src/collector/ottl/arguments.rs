@@ -161,6 +161,7 @@ impl<'a> Arguments<'a> {
             Value::Nil => Ok(Vec::new()),
             Value::Slice(values) => Ok(values.iter().map(|value| Some(as_text(value).into())).collect()),
             Value::Texts(texts) => Ok(texts.into_iter().map(Some).collect()),
+            Value::Bytes(bytes) => Ok(bytes.iter().map(|byte| Some(byte.to_string().into())).collect()),
             Value::List(values) => values.iter().map(Value::to_text).collect(),
             Value::Doubles(values) => values.into_iter().map(|value| Value::Double(value).to_text()).collect(),
             Value::Counts(values) => Ok(values.into_iter().map(|value| Some(value.to_string().into())).collect()),

@@ -46,6 +46,16 @@ impl Key {
     }
 }
 
+/// The keys of what takes those only that stand in the statement.
+pub(super) fn literal(keys: &[Key]) -> Result<Vec<Resolved>, String> {
+    let one = |key: &Key| match key {
+        Key::Name(name) => Ok(Resolved::Name(name.clone())),
+        Key::Place(place) => Ok(Resolved::Place(*place)),
+        Key::Expression(_) => Err("the key must be a text in quotes".to_owned()),
+    };
+    keys.iter().map(one).collect()
+}
+
 impl Resolved {
     /// The key of a map.
     pub fn name(&self) -> Result<&Text, String> {

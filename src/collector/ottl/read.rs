@@ -99,7 +99,7 @@ impl Scene {
             Field::TraceIdText(number) => hexadecimal(&id::<16>(part, number)),
             Field::SpanId(number) => Value::SpanId(id(part, number)),
             Field::SpanIdText(number) => hexadecimal(&id::<8>(part, number)),
-            Field::TraceState => return self.read_trace_state(&Key::resolve_all(keys, self)),
+            Field::TraceState => return self.read_trace_state(&keys::literal(keys)?),
             Field::KindText => kind_text(part, KINDS, ""),
             Field::KindOldText => kind_text(part, KINDS, "SPAN_KIND_"),
             Field::Messages(number, kind) => Value::Messages(kind, part.messages(number)),

@@ -33,7 +33,7 @@ impl Scene {
                 return Ok(());
             }
             Field::Temporality | Field::IsMonotonic | Field::DataPoints => return self.write_metric(*field, value),
-            Field::TraceState => return self.write_trace_state(&keys, value),
+            Field::TraceState => return self.write_trace_state(&keys::literal(&place.keys)?, value),
             _ => {}
         }
         let kind = self.point_kind;

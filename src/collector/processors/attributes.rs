@@ -27,6 +27,10 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
 }
 
 impl Processor for Settings {
+    fn suits(&self, signal: Signal) -> Result<(), Problem> {
+        self.forms.of(signal).map(drop)
+    }
+
     fn build(&self, _context: Context, signal: Signal, next: Next) -> Result<Built, Problem> {
         let matching = self.forms.of(signal)?;
         Ok(Built::stateless(Editor { actions: self.actions.clone(), matching, signal, next }))

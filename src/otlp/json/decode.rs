@@ -300,6 +300,8 @@ fn decode_double(reader: &mut JsonReader<'_>) -> Decoded<f64> {
         // A number too great for a double is refused; infinity has to be said.
         !signed_nan && (number.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit()))
     });
+    // The NaN that Go reads, which is not that of Rust.
+    let number = number.map(|number| if number.is_nan() { f64::from_bits(0x7ff8_0000_0000_0001) } else { number });
     number.ok_or_else(|| reader.error(&format!("`{}` is no double", excerpt(&text))))
 }
 

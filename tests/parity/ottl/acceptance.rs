@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
+use gymrun::otlp::Signal;
 use regex::Regex;
 
 use super::super::bed::programs;
-use super::super::side::PATIENCE;
 use super::tables::whole;
 
 /// Something that the reference takes or refuses.
@@ -26,14 +25,15 @@ pub struct Asked<'a> {
 /// documented. None without a reference.
 pub fn accepted(asked: &[Asked<'_>]) -> Option<Vec<usize>> {
     let [ours, theirs] = programs()?;
-    let (ours, mut refused) = std::thread::scope(|scope| {
-        let ours = scope.spawn(|| refused_by(&ours, asked, r"processors\.\w+/(\d+)"));
-        let theirs = refused_by(&theirs, asked, r#"processors::\w+/(\d+):|reading configuration for "\w+/(\d+)""#);
-        (ours.join().expect("asks"), theirs)
-    });
-    // Some things the reference finds out when it starts, of one processor at a time.
-    let left: Vec<usize> = ours.difference(&refused).copied().collect();
-    refused.extend(left.into_iter().filter(|number| fails_to_start(&theirs, &asked[*number])));
+    let all: Vec<usize> = (0..asked.len()).collect();
+    let ours = refused_by(&ours, asked, &all, r"processors\.\w+/(\d+)");
+    // What ours refuses is asked apart, since it may take the reference one run for each.
+    let (taken, left): (Vec<usize>, Vec<usize>) = all.iter().partition(|number| !ours.contains(number));
+    let mut refused = BTreeSet::new();
+    for numbers in [taken, left] {
+        let named = r#"processors::\w+/(\d+):|(?:reading configuration for|failed to create) "\w+/(\d+)""#;
+        refused.extend(refused_by(&theirs, asked, &numbers, named));
+    }
     let mut text = String::new();
     for (number, asked) in asked.iter().enumerate() {
         let verdict = match (asked.ours_refuses, ours.contains(&number), refused.contains(&number)) {
@@ -49,19 +49,51 @@ pub fn accepted(asked: &[Asked<'_>]) -> Option<Vec<usize>> {
     Some((0..asked.len()).filter(|number| !ours.contains(number)).collect())
 }
 
-/// Of settings that have the wrong shape the reference names one each time.
-fn refused_by(program: &[String], asked: &[Asked<'_>], named: &str) -> BTreeSet<usize> {
+/// The kind of a processor and what it is for: `KIND@SIGNAL` names one; else what its settings are about, or all.
+pub fn signals<'a>((kind, settings): &(&'a str, String)) -> (&'a str, Vec<&'static str>) {
+    let all = Signal::ALL.map(Signal::name).into_iter();
+    if let Some((kind, signal)) = kind.split_once('@') {
+        return (kind, all.filter(|known| *known == signal).collect());
+    }
+    let words = [["trace", "span"], ["metric", "datapoint"], ["log_", "logs"]];
+    let about: Vec<&str> = all
+        .clone()
+        .zip(words)
+        .filter(|(_, words)| words.iter().any(|word| settings.contains(word)))
+        .map(|(signal, _)| signal)
+        .collect();
+    (kind, if about.is_empty() { all.collect() } else { about })
+}
+
+/// A configuration with all of these processors, in pipelines where that makes a difference.
+fn config<'a>(asked: impl Iterator<Item = (usize, &'a Asked<'a>)>) -> String {
+    let mut pipelines = "traces: {receivers: [otlp], exporters: [nop]}\n".to_owned();
+    let mut processors = Vec::new();
+    for (number, Asked { processor, .. }) in asked {
+        let (kind, signals) = signals(processor);
+        // Statements are looked at without a pipeline, too.
+        for signal in signals.into_iter().filter(|_| kind != "transform") {
+            writeln!(
+                pipelines,
+                "    {signal}/{number}: {{receivers: [otlp], processors: [{kind}/{number}], exporters: [nop]}}"
+            )
+            .expect("memory");
+        }
+        processors.push((format!("{kind}/{number}"), processor.1.clone()));
+    }
+    whole(processors.into_iter(), "nop: {}", pipelines.trim())
+}
+
+/// Of settings that have the wrong shape, or that it looks at when it builds pipelines, the reference names one each
+/// time.
+fn refused_by(program: &[String], asked: &[Asked<'_>], numbers: &[usize], named: &str) -> BTreeSet<usize> {
     let named = Regex::new(named).expect("a regex");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("collector.yaml");
     let mut refused = BTreeSet::new();
     loop {
-        let left = asked.iter().enumerate().filter(|(number, _)| !refused.contains(number));
-        let left = left.map(|(number, Asked { processor: (kind, settings), .. })| {
-            let kind = kind.split('@').next().unwrap_or_default();
-            (format!("{kind}/{number}"), settings.clone())
-        });
-        let config = whole(left, "nop: {}", "traces: {receivers: [otlp], exporters: [nop]}");
+        let left: Vec<usize> = numbers.iter().copied().filter(|number| !refused.contains(number)).collect();
+        let config = config(left.iter().map(|number| (*number, &asked[*number])));
         fs::write(&file, config.replace("$HTTP", "127.0.0.1:4318").replace("$GRPC", "127.0.0.1:4317")).expect("writes");
         let output = Command::new(&program[0])
             .args(&program[1..])
@@ -79,38 +111,5 @@ fn refused_by(program: &[String], asked: &[Asked<'_>], named: &str) -> BTreeSet<
         let new: BTreeSet<usize> = numbers.map(|number| number.as_str().parse().expect("a number")).collect();
         assert!(new.iter().any(|number| !refused.contains(number)), "refused for another reason: {text}");
         refused.extend(new);
-    }
-}
-
-fn fails_to_start(program: &[String], asked: &Asked<'_>) -> bool {
-    let (kind, settings) = &asked.processor;
-    let (kind, signal) = kind.split_once('@').unwrap_or((kind, "traces"));
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("collector.yaml");
-    let pipeline = format!("{signal}: {{receivers: [otlp], processors: [{kind}], exporters: [nop]}}");
-    let config = whole([(kind.to_owned(), settings.clone())].into_iter(), "nop: {}", &pipeline);
-    fs::write(&file, config.replace("$HTTP", "127.0.0.1:0").replace("$GRPC", "127.0.0.1:0")).expect("writes");
-    let log = folder.path().join("stderr.txt");
-    let mut child = Command::new(&program[0])
-        .args(&program[1..])
-        .arg("--config")
-        .arg(&file)
-        .env_clear()
-        .stdin(Stdio::null())
-        .stderr(fs::File::create(&log).expect("creates"))
-        .spawn()
-        .expect("starts");
-    let begin = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("waits") {
-            return !status.success();
-        }
-        assert!(begin.elapsed() < PATIENCE, "neither starts nor ends: {}", asked.text);
-        if fs::read_to_string(&log).expect("reads").contains("Everything is ready") {
-            child.kill().expect("signals");
-            child.wait().expect("waits");
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

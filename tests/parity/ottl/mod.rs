@@ -7,6 +7,7 @@
 mod acceptance;
 mod conditions;
 mod inputs;
+mod modes;
 mod processors;
 mod statements;
 mod tables;

@@ -6,8 +6,8 @@ use gymrun::otlp::Signal;
 use serde_json::json;
 
 use super::super::bed::{Case, both};
-use super::acceptance::{Asked, accepted};
-use super::tables::{request, send, table, whole};
+use super::acceptance::{Asked, accepted, signals};
+use super::tables::{in_order, request, send, table, whole};
 
 /// A line of the table: `KIND {settings}`, or `KIND@SIGNAL {settings}` for what is made for one signal only; `! ` stands
 /// before what the reference alone takes.
@@ -29,11 +29,11 @@ async fn settings_of_all_kinds() {
         ("nop: {}\n".to_owned(), "traces: {receivers: [otlp], exporters: [nop]}\n".to_owned());
     let mut settings = Vec::new();
     for (number, asked) in processors.iter().enumerate() {
-        let (kind, signal) = asked.processor.0.split_once('@').unwrap_or((asked.processor.0, ""));
+        let (kind, signals) = signals(&asked.processor);
         let name = format!("{kind}/{number}");
         settings.push((name.clone(), asked.processor.1.clone()));
         writeln!(exporters, "  file/{number}: {{path: $OUT/{number}.jsonl, flush_interval: 50ms}}").expect("memory");
-        for signal in Signal::ALL.map(Signal::name).into_iter().filter(|known| signal.is_empty() || signal == *known) {
+        for signal in signals {
             writeln!(
                 pipelines,
                 "    {signal}/{number}: {{receivers: [otlp], processors: [{name}], exporters: [file/{number}]}}"
@@ -44,12 +44,12 @@ async fn settings_of_all_kinds() {
     let config = whole(settings.into_iter(), exporters.trim(), pipelines.trim());
     both(Case::new(config), async |side| {
         for signal in Signal::ALL {
-            send(side, signal, &request(signal, 2)).await;
+            send(side, signal, &request(signal, 1)).await;
         }
         side.stop().await;
         for (number, asked) in processors.iter().enumerate() {
             for message in side.messages(&format!("{number}.jsonl")) {
-                side.row(json!({ asked.text: message }));
+                side.row(json!({ asked.text: in_order(message) }));
             }
             side.row(json!({"end of": asked.text}));
         }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::bed::{Case, both};
 use super::super::side::Side;
 use super::tables::{
-    CONTEXTS, Line, accepted_lines, config, group, read, request, resources_key, send, statements_key,
+    CONTEXTS, Line, accepted_lines, config, group, in_order, read, request, resources_key, send, statements_key,
 };
 
 /// All groups in one processor.
@@ -43,7 +43,7 @@ async fn expressions() {
         side.stop().await;
         for signal in Signal::ALL {
             let messages = side.messages(&format!("{}.jsonl", signal.name()));
-            messages.into_iter().for_each(|message| side.row(message));
+            messages.into_iter().for_each(|message| side.row(in_order(message)));
         }
     })
     .await;
@@ -99,7 +99,7 @@ fn record_copies(side: &mut Side, signal: Signal, lines: &[&Line]) {
     let copies: Vec<Value> = copies.collect();
     assert_eq!(copies.len(), lines.len(), "copies of {}", signal.name());
     for (copy, line) in copies.into_iter().zip(lines) {
-        side.row(json!({ &line.text: copy }));
+        side.row(json!({ &line.text: in_order(copy) }));
     }
 }
 

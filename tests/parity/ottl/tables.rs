@@ -142,3 +142,18 @@ pub fn resources_key(signal: Signal) -> &'static str {
         Signal::Logs => "resourceLogs",
     }
 }
+
+/// The same with attributes and the entries of maps in the order of their keys.
+pub fn in_order(node: Value) -> Value {
+    match node {
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, in_order(value))).collect(),
+        Value::Array(items) => {
+            let mut items: Vec<Value> = items.into_iter().map(in_order).collect();
+            if items.iter().any(|item| item.get("key").is_some()) {
+                items.sort_by_cached_key(|item| item["key"].as_str().unwrap_or_default().to_owned());
+            }
+            Value::Array(items)
+        }
+        other => other,
+    }
+}

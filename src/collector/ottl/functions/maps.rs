@@ -222,17 +222,29 @@ pub(super) const MERGE_MAPS: Function = editor(
     &[required("target", Kind::MapTarget), required("source", Kind::Map), required("strategy", Kind::LiteralText)],
     |arguments, scene| {
         let strategy = arguments.literal_text(2).map(Text::as_bytes);
-        edit_map(arguments, scene, |entries, scene| {
-            for KeyValue { key, value } in arguments.map(1, scene)? {
-                let there = entries.iter().any(|entry| entry.key == key);
-                match strategy {
-                    Some(b"insert") if there => {}
-                    Some(b"update") if !there => {}
-                    _ => *entry(entries, &key) = value,
-                }
+        let target = arguments.place(0)?;
+        let source = arguments.place_of_value(1).filter(|source| source.contains(target));
+        for KeyValue { key, value } in arguments.map(1, scene)? {
+            let mut entries = map(scene.read(target)?)?;
+            let there = entries.iter().any(|entry| entry.key == key);
+            match strategy {
+                Some(b"insert") if there => continue,
+                Some(b"update") if !there => continue,
+                _ => {}
             }
-            Ok(true)
-        })
+            let Some(source) = source else {
+                *entry(&mut entries, &key) = value;
+                scene.write(target, Value::Map(entries))?;
+                continue;
+            };
+            // The source is around the target: what is copied from it has what was put there before, and the place for it.
+            *entry(&mut entries, &key) = AnyValue::Empty;
+            scene.write(target, Value::Map(entries.clone()))?;
+            let around = map(scene.read(source)?)?.into_iter().find(|entry| entry.key == key);
+            *entry(&mut entries, &key) = around.map(|entry| entry.value).unwrap_or_default();
+            scene.write(target, Value::Map(entries))?;
+        }
+        Ok(())
     },
 )
 .checked(|arguments| match arguments.literal_text(2).map(Text::as_bytes) {

@@ -23,11 +23,11 @@ pub(in crate::collector::processors) enum Action {
     Convert { key: Text, target: Target },
 }
 
-/// One key, or all that match, or both.
+/// One key, and perhaps all that match.
 #[derive(Clone, Debug)]
 pub(in crate::collector::processors) struct Keys {
     /// The first attribute of this key.
-    pub key: Option<Text>,
+    pub key: Text,
     /// All keys that match.
     pub pattern: Option<Pattern>,
 }
@@ -102,7 +102,7 @@ impl Action {
             | Self::Delete(Keys { pattern: Some(_), .. })
             | Self::Hash(Keys { pattern: Some(_), .. }) => true,
             Self::Set { key, .. } | Self::Extract { key, .. } | Self::Convert { key, .. } => has(key.as_bytes()),
-            Self::Delete(keys) | Self::Hash(keys) => keys.key.as_ref().is_some_and(|key| has(key.as_bytes())),
+            Self::Delete(keys) | Self::Hash(keys) => has(keys.key.as_bytes()),
         }
     }
 
@@ -122,8 +122,7 @@ impl Action {
             }
             Self::Delete(keys) => {
                 // The last one comes to stand in its place, as in the reference.
-                let of_key = keys.key.as_ref().and_then(|key| attributes.iter().position(|found| found.key == *key));
-                if let Some(place) = of_key {
+                if let Some(place) = attributes.iter().position(|found| found.key == keys.key) {
                     attributes.swap_remove(place);
                 }
                 if keys.pattern.is_some() {
@@ -131,7 +130,7 @@ impl Action {
                 }
             }
             Self::Hash(keys) => {
-                if let Some(value) = keys.key.as_ref().and_then(|key| find(attributes, key)) {
+                if let Some(value) = find(attributes, &keys.key) {
                     *value = hash(value);
                 }
                 for attribute in attributes.iter_mut().filter(|attribute| keys.matches(&attribute.key)) {

@@ -100,7 +100,8 @@ fn keys(section: &Section<'_>, draft: &Draft<'_>) -> Option<Keys> {
         Some(pattern) => Some(compiled(section, pattern)?),
         None => None,
     };
-    Some(Keys { key: draft.key.as_deref().map(Text::from), pattern })
+    // Without a key the reference takes the empty one, beside all that match.
+    Some(Keys { key: draft.key.as_deref().unwrap_or_default().into(), pattern })
 }
 
 fn extract(section: &Section<'_>, draft: &Draft<'_>) -> Option<Action> {

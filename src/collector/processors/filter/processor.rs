@@ -35,10 +35,11 @@ pub(super) struct Settings {
 }
 
 impl Processor for Settings {
+    fn suits(&self, signal: Signal) -> Result<(), Problem> {
+        self.refusals[signal as usize].as_ref().map_or(Ok(()), |why| Err(Problem::new(why.clone())))
+    }
+
     fn build(&self, context: Context, signal: Signal, next: Next) -> Result<Built, Problem> {
-        if let Some(why) = &self.refusals[signal as usize] {
-            return Err(Problem::new(why.clone()));
-        }
         Ok(Built::stateless(Sieve { context, passes: self.passes[signal as usize].clone(), next }))
     }
 }

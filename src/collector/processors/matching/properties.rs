@@ -193,6 +193,11 @@ impl Properties {
         }
     }
 
+    /// Without names nothing is said about metrics.
+    fn says_something(&self, level: Level) -> bool {
+        level != Level::Metric || self.metric_names.is_some()
+    }
+
     fn fit_around(&self, scene: &Scene) -> bool {
         let name = |number| scene.scope.text(number).to_str().into_owned();
         let library = |library: &Library| {
@@ -216,7 +221,7 @@ impl Matching {
     /// Whether the item of the scene is meant.
     pub fn means(&self, level: Level, scene: &Scene) -> bool {
         self.include.as_ref().is_none_or(|include| include.fit(level, scene))
-            && !self.exclude.as_ref().is_some_and(|exclude| exclude.fit(level, scene))
+            && !self.exclude.as_ref().is_some_and(|exclude| exclude.fit(level, scene) && exclude.says_something(level))
     }
 }
 
