@@ -8,13 +8,13 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, Response};
-use bytes::{Buf, BufMut, Bytes};
 use tonic::Status;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Channel, Identity, Server, ServerTlsConfig};
+
+use crate::harness::Raw;
 
 /// A call as it came.
 #[derive(Clone, Debug)]
@@ -112,47 +112,11 @@ async fn take(State(sink): State<RpcSink>, request: Request) -> Response<Body> {
     }
 }
 
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Vec<u8>;
-    type Decode = Bytes;
-    type Encoder = Raw;
-    type Decoder = Raw;
-
-    fn encoder(&mut self) -> Raw {
-        Raw
-    }
-
-    fn decoder(&mut self) -> Raw {
-        Raw
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn encode(&mut self, item: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put_slice(&item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
-    }
-}
-
 /// Hands a message of spans to a collector; a status if it is not taken.
 pub async fn send_spans(port: u16, message: Vec<u8>) -> Result<(), Status> {
     let channel = Channel::from_shared(format!("http://127.0.0.1:{port}")).expect("an address").connect().await;
     let mut client = Grpc::new(channel.expect("a connection"));
     client.ready().await.expect("ready");
     let path = PathAndQuery::from_static("/opentelemetry.proto.collector.trace.v1.TraceService/Export");
-    client.unary(tonic::Request::new(message), path, Raw).await.map(drop)
+    client.unary(tonic::Request::new(message.into()), path, Raw).await.map(drop)
 }

@@ -6,7 +6,6 @@ use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 
 use axum::http::uri::PathAndQuery;
-use bytes::{Buf, BufMut};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -16,10 +15,10 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use prost::Message;
-use tonic::Status;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::Endpoint;
+
+use crate::harness::Raw;
 
 /// One item of each signal: traces and metrics by HTTP to the endpoint for all, logs by gRPC to their own, as an SDK does.
 pub fn send_all() {
@@ -68,45 +67,8 @@ fn call(message: &impl Message) {
         let mut client = Grpc::new(endpoint.connect().await.expect("a connection"));
         client.ready().await.expect("ready");
         let path = PathAndQuery::from_static("/opentelemetry.proto.collector.logs.v1.LogsService/Export");
-        client.unary(tonic::Request::new(message), path, Raw).await.expect("taken");
+        client.unary(tonic::Request::new(message.into()), path, Raw).await.expect("taken");
     });
-}
-
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Vec<u8>;
-    type Decode = ();
-    type Encoder = Raw;
-    type Decoder = Raw;
-
-    fn encoder(&mut self) -> Raw {
-        Raw
-    }
-
-    fn decoder(&mut self) -> Raw {
-        Raw
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn encode(&mut self, item: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put_slice(&item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = ();
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<()>, Status> {
-        message.advance(message.remaining());
-        Ok(Some(()))
-    }
 }
 
 fn variable(name: &str) -> String {

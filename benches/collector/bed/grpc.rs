@@ -1,13 +1,16 @@
 //! OTLP/gRPC with messages that were made before.
 
 use axum::http::uri::PathAndQuery;
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::Bytes;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
 use super::load::{CONNECTIONS, Turn};
+use raw::Raw;
+
+#[path = "../../../tests/harness/raw.rs"]
+mod raw;
 
 const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
@@ -36,42 +39,4 @@ async fn call(client: &mut Grpc<Channel>, body: &Bytes) -> Result<(), Status> {
     client.ready().await.map_err(|error| Status::internal(error.to_string()))?;
     client.unary(Request::new(body.clone()), PathAndQuery::from_static(EXPORT), Raw).await?;
     Ok(())
-}
-
-/// Messages as they are.
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = ();
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put(item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = ();
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<()>, Status> {
-        message.advance(message.remaining());
-        Ok(Some(()))
-    }
 }

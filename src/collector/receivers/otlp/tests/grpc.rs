@@ -1,54 +1,23 @@
 //! OTLP over gRPC.
 
 use axum::http::uri::PathAndQuery;
-use bytes::{Buf, BufMut, Bytes};
+use bytes::Bytes;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codec::CompressionEncoding;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
+
+use raw::Raw;
 
 use super::server::{Server, start, trace};
 use crate::collector::component::Refusal;
 use crate::collector::testing::Keeper;
 
+#[path = "../../../../../tests/harness/raw.rs"]
+mod raw;
+
 const MEBIBYTE: usize = 1024 * 1024;
 const TRACES: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Vec<u8>;
-    type Decode = Bytes;
-    type Encoder = Raw;
-    type Decoder = Raw;
-
-    fn encoder(&mut self) -> Raw {
-        Raw
-    }
-
-    fn decoder(&mut self) -> Raw {
-        Raw
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Vec<u8>;
-    type Error = Status;
-
-    fn encode(&mut self, item: Vec<u8>, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put_slice(&item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
-    }
-}
 
 async fn connect(server: &Server) -> Grpc<Channel> {
     let channel =
@@ -59,7 +28,7 @@ async fn connect(server: &Server) -> Grpc<Channel> {
 async fn call(client: &mut Grpc<Channel>, path: &'static str, message: Vec<u8>) -> Result<Bytes, Status> {
     client.ready().await.expect("ready");
     let path = PathAndQuery::from_static(path);
-    client.unary(Request::new(message), path, Raw).await.map(tonic::Response::into_inner)
+    client.unary(Request::new(message.into()), path, Raw).await.map(tonic::Response::into_inner)
 }
 
 #[tokio::test]
@@ -93,7 +62,7 @@ async fn what_is_not_served_is_unimplemented() {
         assert_eq!((status.code(), status.message()), (Code::Unimplemented, text));
     }
     client.ready().await.expect("ready");
-    let mut request = Request::new(trace(9));
+    let mut request = Request::new(Bytes::from(trace(9)));
     request.metadata_mut().insert("grpc-encoding", "deflate".parse().expect("a value"));
     let path = PathAndQuery::from_static(TRACES);
     let status = client.unary(request, path, Raw).await.expect_err("not served");
