@@ -7,9 +7,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests start the programs under test themselves")]
 
+mod batches;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod bed;
 mod encodings;
+mod forms;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod normalise;

@@ -93,6 +93,12 @@ impl Side {
         self.row(json!({"post": path, "sent": sent, "status": status, "content_type": content_type, "code": code}));
     }
 
+    /// Sends a request again and again until this status comes; nothing is recorded.
+    pub async fn post_until(&self, path: &str, body: Body, status: u16) {
+        let came = async || (self.request(path, body.clone()).await.0 == status).then_some(());
+        eventually_async(&format!("the status {status}"), came).await;
+    }
+
     /// Asks OTLP/HTTP with this method and no body, and records the answer with its Location.
     pub async fn ask(&mut self, method: &str, path: &str) {
         // By hand: a client library would clean the path.
@@ -148,6 +154,25 @@ impl Side {
     /// The messages of an output file as they are.
     pub fn messages(&self, name: &str) -> Vec<Value> {
         self.lines(name)
+    }
+
+    /// The same without the metadata of metrics, of which the reference leaves out some when it splits a metric.
+    pub fn output_without_metadata(&mut self, name: &str) {
+        fn strip(node: &mut Value) {
+            match node {
+                Value::Object(map) => {
+                    map.shift_remove("metadata");
+                    map.values_mut().for_each(strip);
+                }
+                Value::Array(items) => items.iter_mut().for_each(strip),
+                _ => {}
+            }
+        }
+        for mut line in self.lines(name) {
+            strip(&mut line);
+            let line = self.normaliser.line(line);
+            self.rows.push(json!({"line": line}));
+        }
     }
 
     /// Records the messages of an output file joined into one of each signal: for batches whose borders depend on time.
