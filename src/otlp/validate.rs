@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::schema::{Field, Kind, Message, Presence};
+use super::schema::{Field, KEY_VALUE, Kind, Message, Presence};
+use super::view::usual_attribute;
 use super::wire::{MAX_DEPTH, Reader, Value, WireError};
 
 /// Why a request is refused: what is wrong and in which field of which message.
@@ -55,14 +56,22 @@ pub(super) fn validate(bytes: &[u8], message: &'static Message, depth: usize) ->
         if let Some(slot) = message.slot(number) {
             let field = &message.fields[slot];
             match (field.kind, value) {
-                (Kind::Message(inner), Value::Bytes(bytes)) => {
+                (Kind::Message(inner), Value::Bytes(bytes)) if !is_plain_attribute(inner, bytes) => {
                     validate(bytes, inner, depth + 1).map_err(|error| error.within(field.name()))?;
                 }
+                (Kind::Message(_), Value::Bytes(_)) => {}
                 _ => check(field, value).map_err(|what| refused(message, field, &what))?,
             }
         }
     }
     Ok(())
+}
+
+/// The message is an attribute of the usual form whose value has no messages in it, and it is right.
+#[inline]
+fn is_plain_attribute(message: &'static Message, bytes: &[u8]) -> bool {
+    let content = if std::ptr::eq(message, &raw const KEY_VALUE) { usual_attribute(bytes) } else { None };
+    matches!(content, Some((_, 1 | 7, Value::Bytes(_)) | (_, 2 | 3, Value::Varint(_)) | (_, 4, Value::Fixed64(_))))
 }
 
 fn refused(message: &Message, field: &Field, what: &str) -> DecodeError {

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::value::{AnyValue, slice};
-use super::wire::{Value, Writer, fields};
+use super::wire::{Reader, Value, Writer, fields};
 
 /// A span, seen through its wire form.
 #[derive(Debug, Clone, Copy, Default)]
@@ -179,7 +179,22 @@ impl<'a> Attributes<'a> {
     }
 }
 
+/// Key, and number and content of the value, of an attribute as all senders write it: a key, then a value that has one
+/// alternative. `None`: it has another form, and must be read by the book.
+#[inline]
+pub(super) fn usual_attribute(message: &[u8]) -> Option<(&[u8], u32, Value<'_>)> {
+    let mut reader = Reader::new(message);
+    let (Some((1, key)), Some((2, value))) = (reader.read_bytes(), reader.read_bytes()) else { return None };
+    let mut inner = Reader::new(value);
+    let Ok(Some((number, content))) = inner.read() else { return None };
+    (reader.is_at_end() && inner.is_at_end()).then_some((key, number, content))
+}
+
+#[inline]
 fn key_value(message: &[u8]) -> (&[u8], ValueView<'_>) {
+    if let Some((key, number, content)) = usual_attribute(message) {
+        return (key, ValueView::Empty.or_field(number, content));
+    }
     let (mut key, mut decoded) = (&[][..], ValueView::default());
     for (number, value) in fields(message) {
         match number {
@@ -223,18 +238,24 @@ impl<'a> ValueView<'a> {
     /// The last value of the message; this one if it has none.
     fn replaced_by(mut self, message: &'a [u8]) -> Self {
         for (number, value) in fields(message) {
-            self = match (number, value) {
-                (1, Value::Bytes(text)) => Self::String(text),
-                (2, value) => Self::Bool(value.bits() != 0),
-                (3, value) => Self::Int(value.int64()),
-                (4, value) => Self::Double(value.double()),
-                (5, Value::Bytes(message)) => Self::Array(message),
-                (6, Value::Bytes(message)) => Self::Map(message),
-                (7, Value::Bytes(bytes)) => Self::Bytes(bytes),
-                _ => self,
-            };
+            self = self.or_field(number, value);
         }
         self
+    }
+
+    /// The value that a field of an `AnyValue` says; this one if it says none.
+    #[inline]
+    fn or_field(self, number: u32, value: Value<'a>) -> Self {
+        match (number, value) {
+            (1, Value::Bytes(text)) => Self::String(text),
+            (2, value) => Self::Bool(value.bits() != 0),
+            (3, value) => Self::Int(value.int64()),
+            (4, value) => Self::Double(value.double()),
+            (5, Value::Bytes(message)) => Self::Array(message),
+            (6, Value::Bytes(message)) => Self::Map(message),
+            (7, Value::Bytes(bytes)) => Self::Bytes(bytes),
+            _ => self,
+        }
     }
 
     /// Writes the content of an `AnyValue` message.

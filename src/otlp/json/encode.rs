@@ -10,6 +10,7 @@ use crate::otlp::records::{Items, Metric};
 use crate::otlp::resource::Resource;
 use crate::otlp::schema::{self, Field, Kind, Message, Presence};
 use crate::otlp::value::{AnyValue, KeyValue};
+use crate::otlp::view::usual_attribute;
 use crate::otlp::wire::{Reader, Value, fields};
 
 use super::text::{write_base64, write_double, write_hex, write_signed, write_string, write_unsigned};
@@ -180,18 +181,13 @@ fn write_message(out: &mut Vec<u8>, bytes: &[u8], message: &'static Message) {
     object.end();
 }
 
-/// An attribute of the usual form: a key that is not empty, a value with one alternative. Anything else
-/// is left to the general way.
+/// An attribute of the usual form with a key that is not empty; anything else is left to the general way.
 fn write_plain_key_value(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
-    let mut reader = Reader::new(bytes);
-    let (Ok(Some((1, key))), Ok(Some((2, value)))) = (reader.read(), reader.read()) else { return false };
-    let mut inner = Reader::new(value.bytes());
-    let Ok(Some((number, content))) = inner.read() else { return false };
-    let plain = reader.position() == bytes.len() && inner.position() == value.bytes().len() && !key.bytes().is_empty();
-    let Some(slot) = schema::ANY_VALUE.slot(number).filter(|_| plain) else { return false };
+    let Some((key, number, content)) = usual_attribute(bytes).filter(|(key, ..)| !key.is_empty()) else { return false };
+    let Some(slot) = schema::ANY_VALUE.slot(number) else { return false };
     let field = &schema::ANY_VALUE.fields[slot];
     out.extend_from_slice(b"{\"key\":");
-    write_string(out, key.bytes());
+    write_string(out, key);
     out.extend_from_slice(b",\"value\":{");
     out.extend_from_slice(field.json_key().as_bytes());
     write_value(out, field.kind, content);
@@ -248,7 +244,12 @@ fn write_empty_message(out: &mut Vec<u8>, field: &Field) {
 
 fn write_field(object: &mut Object<'_>, field: &'static Field, bytes: &[u8], place: Place, repeated: bool) {
     if field.presence == Presence::Repeated {
-        write_list(object, field, values(field, bytes, place));
+        match field.kind {
+            Kind::Message(message) => object.list(field.json_key(), messages(field, bytes, place), |out, bytes| {
+                write_message(out, bytes, message);
+            }),
+            _ => write_list(object, field, values(field, bytes, place)),
+        }
         return;
     }
     if let Kind::Message(message) = field.kind
@@ -284,9 +285,25 @@ fn values<'a>(field: &Field, bytes: &'a [u8], place: Place) -> impl Iterator<Ite
     })
 }
 
+/// The same for a list of messages.
+fn messages<'a>(field: &Field, bytes: &'a [u8], place: Place) -> impl Iterator<Item = &'a [u8]> {
+    let (number, length) = (field.number, place.last - place.first);
+    let mut reader = Reader::new(&bytes[place.first..]);
+    std::iter::from_fn(move || {
+        while reader.position() <= length {
+            match reader.read_bytes() {
+                Some((found, message)) if found == number => return Some(message),
+                Some(_) => {}
+                None => drop(reader.read().ok()??),
+            }
+        }
+        None
+    })
+}
+
 fn write_list<'a>(object: &mut Object<'_>, field: &'static Field, values: impl Iterator<Item = Value<'a>>) {
     match field.kind {
-        Kind::Message(_) | Kind::String | Kind::Bytes | Kind::Id(_) => {
+        Kind::String | Kind::Bytes | Kind::Id(_) => {
             object.list(field.json_key(), values, |out, value| write_value(out, field.kind, value));
         }
         // Numbers come packed, or one by one from old senders.

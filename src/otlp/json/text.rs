@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use data_encoding::{BASE64, Encoding, HEXLOWER};
+use data_encoding::BASE64;
 
 /// Text in quotes. Only quotes, backslashes and control characters are escaped; bytes that are not UTF-8 pass.
 pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
@@ -20,7 +20,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
             b'\t' => out.extend_from_slice(b"\\t"),
             _ => {
                 out.extend_from_slice(b"\\u00");
-                write_encoded(out, &HEXLOWER, &[byte]);
+                out.extend_from_slice(&HEX[usize::from(byte)]);
             }
         }
         rest = &rest[plain + 1..];
@@ -28,77 +28,102 @@ pub fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// How many bytes at the start need no escape. Sixteen at a time, so that the compiler compares them at once.
+/// How many bytes at the start need no escape: eight at a time, the last eight once more where the length is no multiple.
 fn plain_length(text: &[u8]) -> usize {
-    let special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    let (blocks, tail) = text.as_chunks::<16>();
-    for (place, block) in blocks.iter().enumerate() {
-        if block.iter().fold(false, |found, byte| found | special(byte)) {
-            return place * 16 + block.iter().position(special).unwrap_or(0);
-        }
-    }
-    blocks.len() * 16 + tail.iter().position(special).unwrap_or(tail.len())
+    let place = |from: usize, word: &[u8; 8]| {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        (special != 0).then(|| from + special.trailing_zeros() as usize / 8)
+    };
+    let Some(last) = text.last_chunk() else {
+        return text.iter().position(|byte| ESCAPED[usize::from(*byte)]).unwrap_or(text.len());
+    };
+    let words = text.as_chunks::<8>().0.iter().enumerate();
+    let mut found = words.filter_map(|(index, word)| place(index * 8, word));
+    found.next().or_else(|| place(text.len() - 8, last)).unwrap_or(text.len())
 }
+
+/// The high bit of each byte that must be escaped; up to the first one that is set they are right.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (control | zero(word ^ ONES * b'"' as u64) | zero(word ^ ONES * b'\\' as u64)) & ONES * 0x80
+}
+
+/// Quotes, backslashes and control characters.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        escaped[byte] = true;
+        byte += 1;
+    }
+    escaped[b'"' as usize] = true;
+    escaped[b'\\' as usize] = true;
+    escaped
+};
 
 /// A double as the reference prints it: shortest digits, an exponent below 1e-6 and from 1e21 on (of two digits
 /// at least), what is no number as text.
 pub fn write_double(out: &mut Vec<u8>, value: f64) {
-    let size = value.abs();
     if value.is_nan() {
         out.extend_from_slice(b"\"NaN\"");
-    } else if value.is_infinite() {
+        return;
+    }
+    if value.is_infinite() {
         out.extend_from_slice(if value > 0.0 { b"\"Infinity\"" } else { b"\"-Infinity\"" });
-    } else if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let text = format!("{value:e}");
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |exponent| ('-', exponent));
-        write(out, format_args!("{digits}e{sign}{exponent:0>2}"));
-    } else {
-        write(out, format_args!("{value}"));
+        return;
+    }
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value);
+    match text.split_once('e') {
+        None => out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes()),
+        // Where the border of the exponents is not the same.
+        Some(_) if (1e-6..1e21).contains(&value.abs()) => write(out, format_args!("{value}")),
+        Some((digits, exponent)) => {
+            let sign = if exponent.starts_with('-') { '-' } else { '+' };
+            let exponent = exponent.trim_start_matches(['+', '-']);
+            write(out, format_args!("{digits}e{sign}{exponent:0>2}"));
+        }
     }
 }
 
 /// An unsigned number.
-pub(super) fn write_unsigned(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut place = digits.len();
-    loop {
-        place -= 1;
-        digits[place] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[place..]);
+pub(super) fn write_unsigned(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// A signed number.
 pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
-    if number < 0 {
-        out.push(b'-');
-    }
-    write_unsigned(out, number.unsigned_abs());
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Bytes as hexadecimal text in quotes.
 pub(super) fn write_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    write_encoded(out, &HEXLOWER, bytes);
+    out.extend(bytes.iter().flat_map(|byte| HEX[usize::from(*byte)]));
     out.push(b'"');
 }
+
+/// Both digits of each byte.
+const HEX: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < all.len() {
+        all[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    all
+};
 
 /// Bytes as base64 text in quotes.
 pub(super) fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    write_encoded(out, &BASE64, bytes);
-    out.push(b'"');
-}
-
-fn write_encoded(out: &mut Vec<u8>, encoding: &Encoding, bytes: &[u8]) {
     let start = out.len();
-    out.resize(start + encoding.encode_len(bytes.len()), 0);
-    encoding.encode_mut(bytes, &mut out[start..]);
+    out.resize(start + BASE64.encode_len(bytes.len()), 0);
+    BASE64.encode_mut(bytes, &mut out[start..]);
+    out.push(b'"');
 }
 
 fn write(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
@@ -139,6 +164,49 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(printed(|out| write_double(out, value)), text);
+        }
+    }
+
+    #[test]
+    fn doubles_have_the_shortest_digits() {
+        let mut random = fastrand::Rng::with_seed(1);
+        for _ in 0..100_000 {
+            let plain = (random.f64() - 0.5) * 10_f64.powi(random.i32(-5..15));
+            let short = f64::from(random.i32(..)) / 10_f64.powi(random.i32(0..9));
+            for value in [plain, short, short.trunc(), f64::from_bits(random.u64(..)).abs().min(f64::MAX)] {
+                let (text, known) = (printed(|out| write_double(out, value)), format!("{value:e}"));
+                let digits = |text: &str| text.split('e').next().unwrap_or_default().replace(['.', '-'], "");
+                let trimmed = digits(&text);
+                let trimmed = trimmed.trim_matches('0').len();
+                assert_eq!(text.parse(), Ok(value));
+                assert_eq!(trimmed, digits(&known).trim_matches('0').len(), "{value}");
+            }
+        }
+        // Of two that are as near, the even one, as the reference has it.
+        assert_eq!(printed(|out| write_double(out, 14_645_669_154_028.562_5)), "14645669154028.562");
+    }
+
+    #[test]
+    fn every_byte_at_every_place_is_escaped_as_it_must_be() {
+        for byte in 0..=u8::MAX {
+            for length in 1..40 {
+                for place in 0..length {
+                    let mut text = vec![b'x'; length];
+                    text[place] = byte;
+                    let escaped = match byte {
+                        b'"' | b'\\' => vec![b'\\', byte],
+                        b'\n' => b"\\n".to_vec(),
+                        b'\r' => b"\\r".to_vec(),
+                        b'\t' => b"\\t".to_vec(),
+                        ..0x20 => format!("\\u{byte:04x}").into_bytes(),
+                        _ => vec![byte],
+                    };
+                    let wanted = [b"\"", &text[..place], &escaped, &text[place + 1..], b"\""].concat();
+                    let mut out = Vec::new();
+                    write_string(&mut out, &text);
+                    assert_eq!(out, wanted, "{byte} at {place} of {length}");
+                }
+            }
         }
     }
 

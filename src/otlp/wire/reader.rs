@@ -113,10 +113,54 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// Field number and value of the next field; None at the end.
+    /// No field is left.
+    #[must_use]
     #[inline]
+    pub fn is_at_end(&self) -> bool {
+        self.position == self.bytes.len()
+    }
+
+    /// Field number and value of the next field; None at the end.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
     pub fn read(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
-        if self.position == self.bytes.len() {
+        match self.short_bytes() {
+            Some((number, bytes)) => Ok(Some((number, Value::Bytes(bytes)))),
+            None => self.read_any(),
+        }
+    }
+
+    /// Field number and bytes of the next field if it is length-delimited; None, and nothing is read, if it is not.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
+    pub fn read_bytes(&mut self) -> Option<(u32, &'a [u8])> {
+        self.short_bytes().or_else(|| self.long_bytes())
+    }
+
+    /// A field as most are: bytes, with one byte of tag and one of length.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
+    fn short_bytes(&mut self) -> Option<(u32, &'a [u8])> {
+        let [tag @ 8..=127, length @ ..=127, rest @ ..] = self.bytes.get(self.position..)? else { return None };
+        if tag & 7 != 2 {
+            return None;
+        }
+        let bytes = rest.get(..usize::from(*length))?;
+        self.position += 2 + bytes.len();
+        Some((u32::from(tag >> 3), bytes))
+    }
+
+    fn long_bytes(&mut self) -> Option<(u32, &'a [u8])> {
+        let before = self.position;
+        if let Ok(Some((number, Value::Bytes(bytes)))) = self.read_any() {
+            return Some((number, bytes));
+        }
+        self.position = before;
+        None
+    }
+
+    fn read_any(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
+        if self.is_at_end() {
             return Ok(None);
         }
         let (number, wire_type) = self.tag()?;
