@@ -129,21 +129,28 @@ impl Payload {
     /// The export request in wire form.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
+        let mut parts = self.encode_parts();
+        if parts.len() > 1 { parts.concat() } else { parts.pop().map(Vec::from).unwrap_or_default() }
+    }
+
+    /// The same in parts, one after the other: long runs of items are shared, the rest is written anew.
+    #[must_use]
+    pub fn encode_parts(&self) -> Vec<Bytes> {
+        let mut parts = Parts::default();
         for entry in &self.resources {
             let mut resource = Writer::new();
             resource.message_field(1, |inner| entry.resource.encode(inner));
             let scopes: Vec<usize> = entry.scopes.iter().map(ScopeItems::size).collect();
             let content = scopes.iter().map(|size| 1 + varint_size(*size as u64) + size).sum::<usize>();
-            writer.message_header(1, resource.len() + content + text_size(&entry.schema_url));
-            writer.raw(resource.as_slice());
+            parts.writer.message_header(1, resource.len() + content + text_size(&entry.schema_url));
+            parts.writer.raw(resource.as_slice());
             for (scope, size) in entry.scopes.iter().zip(scopes) {
-                writer.message_header(2, size);
-                scope.encode(&mut writer);
+                parts.writer.message_header(2, size);
+                scope.encode(&mut parts);
             }
-            encode_text(&mut writer, &entry.schema_url);
+            encode_text(&mut parts.writer, &entry.schema_url);
         }
-        writer.into_vec()
+        parts.finish()
     }
 
     /// About how many bytes it takes in wire form, without writing it.
@@ -211,13 +218,46 @@ impl ScopeItems {
         1 + varint_size(self.scope.len() as u64) + self.scope.len() + items + text_size(&self.schema_url)
     }
 
-    fn encode(&self, writer: &mut Writer) {
-        writer.bytes_field(1, &self.scope);
+    fn encode(&self, parts: &mut Parts) {
+        parts.writer.bytes_field(1, &self.scope);
         match &self.items {
-            Items::Records(records) => records.encode(writer),
-            Items::Metrics(metrics) => metrics.iter().for_each(|metric| metric.encode(writer)),
+            Items::Records(records) => records.runs().for_each(|run| parts.share(run)),
+            Items::Metrics(metrics) => metrics.iter().for_each(|metric| metric.encode(&mut parts.writer)),
         }
-        encode_text(writer, &self.schema_url);
+        encode_text(&mut parts.writer, &self.schema_url);
+    }
+}
+
+/// A message in parts.
+#[derive(Default)]
+struct Parts {
+    done: Vec<Bytes>,
+    /// The part that is being written.
+    writer: Writer,
+}
+
+impl Parts {
+    /// Below this size it is cheaper to copy.
+    const SHARED: usize = 4096;
+
+    fn share(&mut self, fields: &Bytes) {
+        if fields.len() < Self::SHARED {
+            self.writer.raw(fields);
+        } else {
+            self.close();
+            self.done.push(fields.clone());
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.writer.is_empty() {
+            self.done.push(std::mem::take(&mut self.writer).into_bytes());
+        }
+    }
+
+    fn finish(mut self) -> Vec<Bytes> {
+        self.close();
+        self.done
     }
 }
 

@@ -118,10 +118,9 @@ impl Records {
         self.runs.iter().map(|run| run.fields.len()).sum()
     }
 
-    pub(super) fn encode(&self, writer: &mut Writer) {
-        for run in &self.runs {
-            writer.raw(&run.fields);
-        }
+    /// The items as fields, in runs.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Bytes> {
+        self.runs.iter().map(|run| &run.fields)
     }
 }
 

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::value::{AnyValue, slice};
-use super::wire::{Reader, Value, Writer, fields};
+use super::wire::{Reader, Value, Writer, bytes_fields, fields};
 
 /// A span, seen through its wire form.
 #[derive(Debug, Clone, Copy, Default)]
@@ -168,26 +168,42 @@ impl<'a> Attributes<'a> {
 
     /// Key and value of each; keys may repeat.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], ValueView<'a>)> + use<'a> {
-        let wanted = self.number;
-        fields(self.message).filter(move |(number, _)| *number == wanted).map(|(_, value)| key_value(value.bytes()))
+        bytes_fields(self.message, self.number).map(key_value)
+    }
+
+    /// The same for those whose key is wanted; at the values of the others nobody looks.
+    pub fn wanted(&self, wanted: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = (&'a [u8], ValueView<'a>)> {
+        bytes_fields(self.message, self.number).filter_map(move |attribute| match pair(attribute) {
+            Some((key, value)) => wanted(key).then(|| (key, ValueView::new(value))),
+            None => Some(key_value(attribute)).filter(|(key, _)| wanted(key)),
+        })
     }
 
     /// The value of the first attribute of this name.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<ValueView<'a>> {
-        self.iter().find(|(name, _)| *name == key.as_bytes()).map(|(_, value)| value)
+        self.wanted(|name| name == key.as_bytes()).next().map(|(_, value)| value)
     }
 }
 
-/// Key, and number and content of the value, of an attribute as all senders write it: a key, then a value that has one
-/// alternative. `None`: it has another form, and must be read by the book.
+/// Key and value of an attribute as all senders write it, each once and in this order. `None`: it has another form, and
+/// must be read by the book.
+#[inline]
+fn pair(attribute: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut reader = Reader::new(attribute);
+    match (reader.read_bytes(), reader.read_bytes()) {
+        (Some((1, key)), Some((2, value))) if reader.is_at_end() => Some((key, value)),
+        _ => None,
+    }
+}
+
+/// Key, and number and content of the value, of an attribute as all senders write it, if its value has one alternative.
 #[inline]
 pub(super) fn usual_attribute(message: &[u8]) -> Option<(&[u8], u32, Value<'_>)> {
-    let mut reader = Reader::new(message);
-    let (Some((1, key)), Some((2, value))) = (reader.read_bytes(), reader.read_bytes()) else { return None };
+    let (key, value) = pair(message)?;
     let mut inner = Reader::new(value);
     let Ok(Some((number, content))) = inner.read() else { return None };
-    (reader.is_at_end() && inner.is_at_end()).then_some((key, number, content))
+    inner.is_at_end().then_some((key, number, content))
 }
 
 #[inline]

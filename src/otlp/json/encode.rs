@@ -11,7 +11,7 @@ use crate::otlp::resource::Resource;
 use crate::otlp::schema::{self, Field, Kind, Message, Presence};
 use crate::otlp::value::{AnyValue, KeyValue};
 use crate::otlp::view::usual_attribute;
-use crate::otlp::wire::{Reader, Value, fields};
+use crate::otlp::wire::{Reader, Value, bytes_fields, fields};
 
 use super::text::{write_base64, write_double, write_hex, write_signed, write_string, write_unsigned};
 
@@ -27,6 +27,11 @@ const fn keys(signal: Signal) -> [&'static str; 3] {
 impl Payload {
     /// Appends the export request as OTLP/JSON, without a line end; an empty one is `{}`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
+        self.write_json_in_parts(out, &mut |_| ());
+    }
+
+    /// The same; after each item `between` may take away what was written so far.
+    pub fn write_json_in_parts(&self, out: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>)) {
         let [resources, scopes, items] = keys(self.signal);
         let mut request = Object::start(out);
         request.list(resources, &self.resources, |out, entry| {
@@ -40,9 +45,15 @@ impl Payload {
                 let item = self.signal.item();
                 match &scope.items {
                     Items::Records(records) => {
-                        object.list(items, records.iter(), |out, record| write_message(out, record, item));
+                        object.list(items, records.iter(), |out, record| {
+                            write_message(out, record, item);
+                            between(out);
+                        });
                     }
-                    Items::Metrics(metrics) => object.list(items, metrics, write_metric),
+                    Items::Metrics(metrics) => object.list(items, metrics, |out, metric| {
+                        write_metric(out, metric);
+                        between(out);
+                    }),
                 }
                 object.text("\"schemaUrl\":", scope.schema_url.as_bytes());
                 object.end();
@@ -245,9 +256,10 @@ fn write_empty_message(out: &mut Vec<u8>, field: &Field) {
 fn write_field(object: &mut Object<'_>, field: &'static Field, bytes: &[u8], place: Place, repeated: bool) {
     if field.presence == Presence::Repeated {
         match field.kind {
-            Kind::Message(message) => object.list(field.json_key(), messages(field, bytes, place), |out, bytes| {
-                write_message(out, bytes, message);
-            }),
+            Kind::Message(message) => {
+                let messages = bytes_fields(&bytes[place.first..], field.number);
+                object.list(field.json_key(), messages, |out, bytes| write_message(out, bytes, message));
+            }
             _ => write_list(object, field, values(field, bytes, place)),
         }
         return;
@@ -279,22 +291,6 @@ fn values<'a>(field: &Field, bytes: &'a [u8], place: Place) -> impl Iterator<Ite
             let (found, value) = reader.read().ok()??;
             if found == number {
                 return Some(value);
-            }
-        }
-        None
-    })
-}
-
-/// The same for a list of messages.
-fn messages<'a>(field: &Field, bytes: &'a [u8], place: Place) -> impl Iterator<Item = &'a [u8]> {
-    let (number, length) = (field.number, place.last - place.first);
-    let mut reader = Reader::new(&bytes[place.first..]);
-    std::iter::from_fn(move || {
-        while reader.position() <= length {
-            match reader.read_bytes() {
-                Some((found, message)) if found == number => return Some(message),
-                Some(_) => {}
-                None => drop(reader.read().ok()??),
             }
         }
         None

@@ -9,5 +9,5 @@ mod reader;
 mod tests;
 mod writer;
 
-pub use reader::{MAX_DEPTH, Reader, Value, WireError, fields};
+pub use reader::{MAX_DEPTH, Reader, Value, WireError, bytes_fields, fields};
 pub use writer::{MessageStart, Writer, varint_size};

@@ -257,3 +257,18 @@ pub fn fields(message: &[u8]) -> impl Iterator<Item = (u32, Value<'_>)> {
     let mut reader = Reader::new(message);
     std::iter::from_fn(move || reader.read().ok().flatten())
 }
+
+/// The bytes of all fields of one number, which must be length-delimited ones, of a validated message.
+#[inline]
+pub fn bytes_fields(message: &[u8], wanted: u32) -> impl Iterator<Item = &[u8]> {
+    let mut reader = Reader::new(message);
+    std::iter::from_fn(move || {
+        loop {
+            match reader.read_bytes() {
+                Some((number, bytes)) if number == wanted => return Some(bytes),
+                Some(_) => {}
+                None => drop(reader.read().ok()??),
+            }
+        }
+    })
+}

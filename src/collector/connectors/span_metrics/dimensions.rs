@@ -101,7 +101,8 @@ impl Plan {
         if own.is_empty() {
             return;
         }
-        for (name, value) in span.attributes().iter() {
+        let wanted = |name: &[u8]| self.named.iter().any(|dimension| dimension.name.as_bytes() == name);
+        for (name, value) in span.attributes().wanted(wanted) {
             for (dimension, place) in self.named.iter().zip(own.iter_mut()) {
                 if place.is_none() && dimension.name.as_bytes() == name {
                     *place = Some(value);

@@ -15,10 +15,15 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Appends one message.
-    pub fn write(self, payload: &Payload, out: &mut Vec<u8>) -> std::io::Result<()> {
+    /// Appends one message; `between` may take away what there is of a long one.
+    pub fn write(
+        self,
+        payload: &Payload,
+        out: &mut Vec<u8>,
+        between: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> std::io::Result<()> {
         if self == (Self { protobuf: false, zstd: None }) {
-            payload.write_json(out);
+            payload.write_json_in_parts(out, between);
             out.push(b'\n');
             return Ok(());
         }

@@ -1,7 +1,8 @@
 //! One file on disk: whole messages in, older files renamed and removed.
 //!
 //! A file that is rotated grows to a size and is then renamed to `NAME-2026-01-31T12-00-00.000-size.EXT`. The border is
-//! always between two messages. If a write fails, the file is cut back to where it was.
+//! always between two messages. Short messages are written together and long ones in parts, so that little memory is
+//! needed for them. If a write fails, the file is cut back to the last whole message.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -31,7 +32,13 @@ pub(super) struct Output {
     file: File,
     size: u64,
     rotation: Option<Rotation>,
+    /// Where the file must be cut off if nothing more of the message that was begun is written.
+    torn_from: Option<u64>,
+    buffer: Vec<u8>,
 }
+
+/// From this size on the buffer is written.
+const PART: usize = 256 << 10;
 
 /// Of a file that is made: telemetry may hold prompts.
 const MODE: u32 = 0o600;
@@ -47,46 +54,96 @@ impl Output {
         }
         let file = open_to_append(path)?;
         let size = file.metadata()?.len();
-        let output = Self { path: path.to_owned(), file, size, rotation };
+        let output = Self { path: path.to_owned(), file, size, rotation, torn_from: None, buffer: Vec::new() };
         output.remove_old();
         Ok(output)
     }
 
-    /// Writes messages that end at `ends`; gives how many were written, and why not all.
-    pub fn write(&mut self, bytes: &[u8], ends: &[usize]) -> (usize, io::Result<()>) {
-        let (mut begin, mut written) = (0, 0);
-        while written < ends.len() {
-            let count = match &self.rotation {
-                None => ends.len() - written,
-                Some(rotation) => {
-                    let fits = |end: &&usize| self.size + (**end - begin) as u64 <= rotation.largest;
-                    ends[written..].iter().take_while(fits).count()
-                }
-            };
-            if count == 0 && self.size > 0 {
-                if let Err(error) = self.rotate() {
-                    return (written, Err(error));
-                }
-                continue;
-            }
-            let last = written + count.max(1);
-            if let Err(error) = self.append(&bytes[begin..ends[last - 1]]) {
-                return (written, Err(error));
-            }
-            (begin, written) = (ends[last - 1], last);
+    /// Writes messages; gives how many were written, and why not all. `encode` appends one of them and calls what it is
+    /// given between its parts.
+    pub fn write<M>(
+        &mut self,
+        messages: impl IntoIterator<Item = M>,
+        encode: impl Fn(M, &mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()>,
+    ) -> (usize, io::Result<()>) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut written = 0;
+        let result = self.write_messages(messages, encode, &mut buffer, &mut written);
+        if result.is_err() {
+            self.cut_back();
         }
-        (written, Ok(()))
+        buffer.clear();
+        buffer.shrink_to(2 * PART);
+        self.buffer = buffer;
+        (written, result)
     }
 
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_messages<M>(
+        &mut self,
+        messages: impl IntoIterator<Item = M>,
+        encode: impl Fn(M, &mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()>,
+        buffer: &mut Vec<u8>,
+        written: &mut usize,
+    ) -> io::Result<()> {
+        // A former write may have broken down.
+        self.cut_back();
         // Another process may have cut the file.
-        let before = self.file.metadata()?.len();
-        self.file.write_all(bytes).inspect_err(|_| {
-            // Best effort: the error that counts is the first one.
-            let _ = self.file.set_len(before);
-        })?;
-        self.size = before + bytes.len() as u64;
+        self.size = self.file.metadata()?.len();
+        // Whole messages in the buffer.
+        let mut gathered = 0;
+        for message in messages {
+            let begin = buffer.len();
+            let begin_in_file = self.size + begin as u64;
+            let mut failure = None;
+            encode(message, buffer, &mut |buffer| {
+                // A message that may have to go to the next file is needed as a whole.
+                if buffer.len() >= PART && self.rotation.is_none() && failure.is_none() {
+                    failure = self.append(buffer, Some(begin_in_file)).err();
+                    *written += std::mem::take(&mut gathered);
+                }
+            })?;
+            failure.map_or(Ok(()), Err)?;
+            if let Some(rotation) = &self.rotation
+                && self.size + buffer.len() as u64 > rotation.largest
+            {
+                let alone = buffer.split_off(begin);
+                self.append(buffer, None)?;
+                *written += std::mem::take(&mut gathered);
+                if self.size > 0 {
+                    self.rotate()?;
+                }
+                *buffer = alone;
+            }
+            gathered += 1;
+            if buffer.len() >= PART {
+                self.append(buffer, None)?;
+                *written += std::mem::take(&mut gathered);
+            }
+        }
+        self.append(buffer, None)?;
+        *written += gathered;
         Ok(())
+    }
+
+    /// Writes the buffer, whose last message is still to be continued if its beginning in the file is given.
+    fn append(&mut self, buffer: &mut Vec<u8>, continued: Option<u64>) -> io::Result<()> {
+        if !buffer.is_empty() {
+            self.torn_from.get_or_insert(self.size);
+            self.file.write_all(buffer)?;
+            self.size += buffer.len() as u64;
+            buffer.clear();
+        }
+        self.torn_from = continued;
+        Ok(())
+    }
+
+    /// Removes what there is of a message that was not written as a whole. Best effort: the error that counts is that of
+    /// the write.
+    fn cut_back(&mut self) {
+        let Some(at) = self.torn_from.take() else { return };
+        if self.file.metadata().is_ok_and(|metadata| metadata.len() > at) {
+            let _ = self.file.set_len(at);
+        }
     }
 
     fn rotate(&mut self) -> io::Result<()> {
@@ -174,6 +231,44 @@ mod tests {
         names
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as others that may fail")]
+    fn plain(message: &str, buffer: &mut Vec<u8>, _between: &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()> {
+        buffer.extend_from_slice(message.as_bytes());
+        Ok(())
+    }
+
+    /// A message of so many parts of 100 KiB; one of 13 parts cannot be encoded to its end, one of 14 panics.
+    fn long(parts: usize, buffer: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()> {
+        for part in 0..parts {
+            buffer.extend_from_slice(&[b'a'; 100 << 10]);
+            between(buffer);
+            assert!(part < 13, "a defect");
+        }
+        buffer.push(b'\n');
+        if parts == 13 { Err(io::Error::other("not encoded")) } else { Ok(()) }
+    }
+
+    #[test]
+    fn long_messages_are_written_in_parts_and_never_torn() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x.jsonl");
+        let mut output = Output::open(&path, false, None).expect("opens");
+        let lengths = || -> Vec<usize> {
+            let text = fs::read_to_string(&path).expect("reads");
+            assert!(text.is_empty() || text.ends_with('\n'));
+            text.lines().map(|line| line.len() / (100 << 10)).collect()
+        };
+        assert!(matches!(output.write([0, 1, 7, 2, 0, 4], long), (6, Ok(()))));
+        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4]);
+        assert!(matches!(output.write([1, 3, 13, 1], long), (2, Err(_))), "the last whole one before");
+        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3]);
+        let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| output.write([0, 14], long)));
+        assert!(broken.is_err());
+        assert!(matches!(output.write([1], long), (1, Ok(()))));
+        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3, 0, 1]);
+        assert!(output.buffer.capacity() <= 2 * PART + (200 << 10));
+    }
+
     #[test]
     fn files_are_put_aside_between_messages_and_the_oldest_removed() {
         let directory = tempfile::tempdir().expect("directory");
@@ -183,14 +278,7 @@ mod tests {
         let rotation = Rotation { largest: 10, days: 0, backups: 2, local_time: false };
         let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
         let messages = ["aaa\n", "bbb\n", "cccc\n", "a very long message\n", "d\n"];
-        let ends: Vec<usize> = messages
-            .iter()
-            .scan(0, |end, m| {
-                *end += m.len();
-                Some(*end)
-            })
-            .collect();
-        let (written, result) = output.write(messages.concat().as_bytes(), &ends);
+        let (written, result) = output.write(messages, plain);
         assert_eq!((written, result.is_ok()), (5, true));
         assert_eq!(fs::read_to_string(&path).expect("reads"), "d\n");
         let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("is there").permissions());
@@ -222,7 +310,7 @@ mod tests {
         fs::write(&path, "before\n").expect("writes");
         let rotation = Rotation { largest: 100, days: 0, backups: 0, local_time: false };
         let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
-        assert!(output.write(b"after\n", &[6]).1.is_ok());
+        assert!(output.write(["after\n"], plain).1.is_ok());
         assert_eq!(fs::read_to_string(&path).expect("reads"), "before\nafter\n");
     }
 }

@@ -1,7 +1,7 @@
 //! One writer for each path, however many exporters name it.
 //!
-//! Messages gather in memory and go to the file as whole messages, one write at a time, on a thread that may block (a
-//! shared file system can take seconds). The first message that waits wakes the flusher, which sleeps for the interval;
+//! Payloads gather in memory and go to the file as whole messages, one write at a time, on a thread that may block (a
+//! shared file system can take seconds); there they take on their form, so that it is never in memory as a whole. The first message that waits wakes the flusher, which sleeps for the interval;
 //! without data nothing ticks. No message is ever torn, and what cannot be written is counted.
 
 use std::collections::{HashMap, HashSet};
@@ -21,11 +21,11 @@ use crate::collector::owed::Owed;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
-/// From this size on messages are written at once.
-const LARGE: usize = 256 << 10;
+/// From this size of payloads on they are written at once.
+const LARGE: usize = 128 << 10;
 
 /// From this size on, whoever hands in waits until some was written.
-const FULL: usize = 8 << 20;
+const FULL: usize = 4 << 20;
 
 /// The writers of one collector by path.
 #[derive(Default)]
@@ -110,11 +110,11 @@ struct Waiting {
 
 #[derive(Default)]
 struct Pending {
-    bytes: Vec<u8>,
-    /// Where each message ends.
-    ends: Vec<usize>,
-    /// Whose it is.
+    payloads: Vec<Payload>,
+    /// Whose they are.
     messages: Vec<Message>,
+    /// About how many bytes the payloads hold.
+    size: usize,
 }
 
 struct Message {
@@ -146,17 +146,17 @@ impl Writer {
 
     /// Takes one payload; waits while too much is unwritten.
     pub async fn write(&self, context: &Context, payload: Payload) -> Result<(), Refusal> {
-        while self.pending().bytes.len() >= FULL {
+        while self.pending().size >= FULL {
             let room = self.waiting.room.notified();
-            if self.pending().bytes.len() >= FULL {
+            if self.pending().size >= FULL {
                 room.await;
             }
         }
         let (first, large) = {
             let mut pending = self.pending();
-            let first = pending.ends.is_empty();
-            pending.add(self.form, context, &payload)?;
-            (first, pending.bytes.len() >= LARGE)
+            let first = pending.payloads.is_empty();
+            pending.add(context, payload);
+            (first, pending.size >= LARGE)
         };
         if first {
             self.waiting.some.notify_one();
@@ -176,13 +176,14 @@ impl Writer {
 
     async fn write_out(&self) {
         let writing = self.writing.lock().await;
-        let Pending { bytes, ends, messages } = std::mem::take(&mut *self.pending());
-        if ends.is_empty() {
+        let Pending { payloads, messages, .. } = std::mem::take(&mut *self.pending());
+        if payloads.is_empty() {
             return;
         }
-        let output = self.output.clone();
+        let (output, form) = (self.output.clone(), self.form);
         let written = tokio::task::spawn_blocking(move || {
-            output.lock().unwrap_or_else(PoisonError::into_inner).write(&bytes, &ends)
+            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            output.write(payloads, |payload, buffer, between| form.write(&payload, buffer, between))
         });
         let (written, failure) = match written.await {
             Ok((written, result)) => (written, result.err().map(|error| error.to_string())),
@@ -208,17 +209,12 @@ impl Writer {
 }
 
 impl Pending {
-    fn add(&mut self, form: Form, context: &Context, payload: &Payload) -> Result<(), Refusal> {
-        let before = self.bytes.len();
-        form.write(payload, &mut self.bytes).map_err(|error| {
-            self.bytes.truncate(before);
-            Refusal::permanent("write_failed", format!("cannot compress: {error}"))
-        })?;
-        self.ends.push(self.bytes.len());
+    fn add(&mut self, context: &Context, payload: Payload) {
         let (context, signal, items) = (context.clone(), payload.signal, payload.item_count());
         let owed = context.owe(signal, items);
         self.messages.push(Message { context, signal, items, owed });
-        Ok(())
+        self.size += payload.size();
+        self.payloads.push(payload);
     }
 }
 

@@ -97,8 +97,8 @@ impl Transport for Grpc {
     fn encode(&self, payload: &Payload) -> std::io::Result<Bytes> {
         // snappy means frames here, where HTTP means a block.
         let packed = match self.compression.name {
-            "snappy" => Compression { name: "x-snappy-framed", ..self.compression }.pack(payload.encode())?,
-            _ => self.compression.pack(payload.encode())?,
+            "snappy" => Compression { name: "x-snappy-framed", ..self.compression }.pack(&payload.encode_parts())?,
+            _ => self.compression.pack(&payload.encode_parts())?,
         };
         let length = u32::try_from(packed.len()).map_err(|_| std::io::Error::other("more than 4 GiB"))?;
         let mut frame = BytesMut::with_capacity(PREFIX + packed.len());

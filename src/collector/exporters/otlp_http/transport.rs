@@ -36,12 +36,13 @@ impl Transport for Http {
         let plain = if self.json {
             let mut text = Vec::new();
             payload.write_json(&mut text);
-            text
+            vec![text.into()]
         } else {
-            payload.encode()
+            payload.encode_parts()
         };
         // A configured Content-Encoding says that what is sent is what was given.
-        let packed = if self.headers.contains_key(CONTENT_ENCODING) { plain } else { self.compression.pack(plain)? };
+        let sent_as_given = self.headers.contains_key(CONTENT_ENCODING);
+        let packed = if sent_as_given { plain.concat() } else { self.compression.pack(&plain)? };
         Ok(packed.into())
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
 use crate::collector::section::Section;
@@ -39,21 +40,22 @@ impl Compression {
         Self { name, level }
     }
 
-    /// The packed bytes.
-    pub fn pack(self, plain: Vec<u8>) -> io::Result<Vec<u8>> {
-        let sized = || Vec::with_capacity(plain.len() / 4);
+    /// The packed bytes of a request that comes in parts.
+    pub fn pack(self, parts: &[Bytes]) -> io::Result<Vec<u8>> {
+        let size: usize = parts.iter().map(Bytes::len).sum();
+        let sized = || Vec::with_capacity(size / 4);
         match self.name {
-            "gzip" => write_all(GzEncoder::new(sized(), self.deflate()), &plain, GzEncoder::finish),
-            "zlib" | "deflate" => write_all(ZlibEncoder::new(sized(), self.deflate()), &plain, ZlibEncoder::finish),
-            "zstd" => zstd::bulk::compress(&plain, i32::try_from(self.level.clamp(0, 22)).unwrap_or(0)),
-            "snappy" => snap::raw::Encoder::new().compress_vec(&plain).map_err(io::Error::other),
-            "x-snappy-framed" => write_all(snap::write::FrameEncoder::new(sized()), &plain, |encoder| {
+            "gzip" => write_all(GzEncoder::new(sized(), self.deflate()), parts, GzEncoder::finish),
+            "zlib" | "deflate" => write_all(ZlibEncoder::new(sized(), self.deflate()), parts, ZlibEncoder::finish),
+            "zstd" => zstd::bulk::compress(&parts.concat(), i32::try_from(self.level.clamp(0, 22)).unwrap_or(0)),
+            "snappy" => snap::raw::Encoder::new().compress_vec(&parts.concat()).map_err(io::Error::other),
+            "x-snappy-framed" => write_all(snap::write::FrameEncoder::new(sized()), parts, |encoder| {
                 encoder.into_inner().map_err(|error| io::Error::other(error.to_string()))
             }),
-            "lz4" => write_all(lz4_flex::frame::FrameEncoder::new(sized()), &plain, |encoder| {
+            "lz4" => write_all(lz4_flex::frame::FrameEncoder::new(sized()), parts, |encoder| {
                 encoder.finish().map_err(io::Error::other)
             }),
-            _ => Ok(plain),
+            _ => Ok(parts.concat()),
         }
     }
 
@@ -69,9 +71,11 @@ impl Compression {
 
 fn write_all<W: Write>(
     mut encoder: W,
-    plain: &[u8],
+    parts: &[Bytes],
     finish: impl FnOnce(W) -> io::Result<Vec<u8>>,
 ) -> io::Result<Vec<u8>> {
-    encoder.write_all(plain)?;
+    for part in parts {
+        encoder.write_all(part)?;
+    }
     finish(encoder)
 }

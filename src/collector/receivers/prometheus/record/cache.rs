@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::super::points::{Metadata, Origin, Series};
 use super::labels::Labels;
 use super::rules::Rules;
@@ -10,7 +12,9 @@ use super::rules::Rules;
 /// The cache of one target. A series is known by its text in the page.
 #[derive(Debug)]
 pub(super) struct Cache {
-    series: HashMap<Box<[u8]>, Cached>,
+    series: IndexMap<Box<[u8]>, Cached>,
+    /// Where the next series is looked for first.
+    next: usize,
     /// Series that relabelling drops, with the last scrape whose page had them.
     dropped: HashMap<Box<[u8]>, u64>,
     origins: Vec<Arc<Origin>>,
@@ -33,8 +37,8 @@ pub(super) struct Cached {
 
 impl Default for Cache {
     fn default() -> Self {
-        let (series, dropped, origins) = Default::default();
-        Self { series, dropped, origins, scrape: 1, size_when_good: 0 }
+        let (series, next, dropped, origins) = Default::default();
+        Self { series, next, dropped, origins, scrape: 1, size_when_good: 0 }
     }
 }
 
@@ -57,15 +61,24 @@ impl Cache {
         self.dropped.insert(text.into(), self.scrape);
     }
 
-    /// A series of former pages or of this one.
-    pub fn get(&mut self, text: &[u8]) -> Option<&mut Cached> {
-        self.series.get_mut(text)
+    /// The place of a series of former pages or of this one. Pages keep their order, so it is mostly the one after the
+    /// last.
+    pub fn find(&mut self, text: &[u8]) -> Option<usize> {
+        let expected = self.series.get_index(self.next).is_some_and(|(known, _)| **known == *text);
+        let place = if expected { self.next } else { self.series.get_index_of(text)? };
+        self.next = place + 1;
+        Some(place)
     }
 
-    /// Remembers a new series, seen in this scrape.
-    pub fn insert(&mut self, text: &[u8], series: Series) {
+    /// Remembers a new series, seen in this scrape, and gives its place.
+    pub fn insert(&mut self, text: &[u8], series: Series) -> usize {
         let cached = Cached { series, seen: self.scrape, tracked: 0, recorded: false };
-        self.series.insert(text.into(), cached);
+        self.series.insert_full(text.into(), cached).0
+    }
+
+    /// The series at a place.
+    pub fn at(&mut self, place: usize) -> Option<&mut Cached> {
+        self.series.get_index_mut(place).map(|(_, cached)| cached)
     }
 
     /// A series of these labels, with its origin shared.
@@ -109,5 +122,6 @@ impl Cache {
             metadata.forget_old(scrape);
         }
         self.scrape += 1;
+        self.next = 0;
     }
 }

@@ -168,7 +168,8 @@ impl Memory {
         let timestamp_ms = own_time.unwrap_or(reading.start_ms);
         let shown = || sample.series.escape_ascii().to_string();
         let scrape = self.cache.scrape;
-        let new = if let Some(cached) = self.cache.get(sample.series) {
+        let known = self.cache.find(sample.series);
+        let new = if let Some(cached) = known.and_then(|place| self.cache.at(place)) {
             let again = cached.seen == scrape;
             cached.seen = scrape;
             if again && own_time.is_none() {
@@ -193,11 +194,11 @@ impl Memory {
             reading.warn(format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
             return Ok(());
         }
-        if let Some(series) = new {
-            self.cache.insert(sample.series, series);
+        let new = new.map(|series| {
             reading.counts.new += 1;
-        }
-        if let Some(cached) = self.cache.get(sample.series) {
+            self.cache.insert(sample.series, series)
+        });
+        if let Some(cached) = known.or(new).and_then(|place| self.cache.at(place)) {
             let exemplar = sample.exemplar.as_ref();
             let added = reading.batch.add(&cached.series, &self.metadata, timestamp_ms, sample.value, exemplar);
             if let Added::LeftOut(misfit) = added {
