@@ -16,7 +16,7 @@ use crate::collector::load::load;
 use crate::collector::log::Sink;
 use crate::collector::run::{Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
-use crate::process::{OsSignals, Told};
+use crate::process::{OsSignals, Told, return_large_blocks};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -78,6 +78,7 @@ fn runtime() -> Result<Runtime, Problem> {
 }
 
 fn serve(sources: &[String]) -> Result<i32, Problems> {
+    return_large_blocks();
     let mut config = load(sources, &environment)?;
     let runtime = runtime()?;
     let sink = stderr_sink();

@@ -6,6 +6,7 @@
 //! while a child is forked and executed, keeps the reaper from a child that is not known yet; another, held for moments
 //! only, guards the list of children, and whoever signals a child's group does so under it, so that the number is its own.
 
+mod allocator;
 mod copy;
 mod exit;
 mod helper;
@@ -20,6 +21,7 @@ mod strangers;
 mod terminal;
 mod wait;
 
+pub use allocator::return_large_blocks;
 pub use copy::{Copier, CopyPlan, Finishing, Source};
 pub use exit::Exit;
 pub use helper::Helper;

@@ -115,6 +115,8 @@ struct Pending {
     messages: Vec<Message>,
     /// About how many bytes the payloads hold.
     size: usize,
+    /// The same of those that are being written.
+    writing: usize,
 }
 
 struct Message {
@@ -146,9 +148,9 @@ impl Writer {
 
     /// Takes one payload; waits while too much is unwritten.
     pub async fn write(&self, context: &Context, payload: Payload) -> Result<(), Refusal> {
-        while self.pending().size >= FULL {
+        while self.pending().is_full() {
             let room = self.waiting.room.notified();
-            if self.pending().size >= FULL {
+            if self.pending().is_full() {
                 room.await;
             }
         }
@@ -176,7 +178,7 @@ impl Writer {
 
     async fn write_out(&self) {
         let writing = self.writing.lock().await;
-        let Pending { payloads, messages, .. } = std::mem::take(&mut *self.pending());
+        let Pending { payloads, messages, .. } = self.pending().take();
         if payloads.is_empty() {
             return;
         }
@@ -189,6 +191,7 @@ impl Writer {
             Ok((written, result)) => (written, result.err().map(|error| error.to_string())),
             Err(error) => (0, Some(error.to_string())),
         };
+        self.pending().writing = 0;
         drop(writing);
         self.waiting.room.notify_waiters();
         let why = failure.unwrap_or_default();
@@ -209,6 +212,16 @@ impl Writer {
 }
 
 impl Pending {
+    fn is_full(&self) -> bool {
+        self.size + self.writing >= FULL
+    }
+
+    /// Takes all to be written.
+    fn take(&mut self) -> Self {
+        let empty = Self { writing: self.size, ..Self::default() };
+        std::mem::replace(self, empty)
+    }
+
     fn add(&mut self, context: &Context, payload: Payload) {
         let (context, signal, items) = (context.clone(), payload.signal, payload.item_count());
         let owed = context.owe(signal, items);
