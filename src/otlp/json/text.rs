@@ -46,8 +46,9 @@ fn plain_length(text: &[u8]) -> usize {
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let equal = |byte: u8| zero(word ^ (ONES * u64::from(byte)));
     let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (control | zero(word ^ ONES * b'"' as u64) | zero(word ^ ONES * b'\\' as u64)) & ONES * 0x80
+    (control | equal(b'"') | equal(b'\\')) & (ONES * 0x80)
 }
 
 /// Quotes, backslashes and control characters.

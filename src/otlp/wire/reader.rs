@@ -230,6 +230,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
+    #[cold]
     fn skip_group(&mut self) -> Result<(), WireError> {
         let mut depth = 1;
         while depth > 0 {
