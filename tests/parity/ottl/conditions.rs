@@ -72,7 +72,7 @@ async fn run(records: Vec<(String, Value)>, statements: Vec<String>) {
     .await;
 }
 
-fn record(attributes: Value) -> Value {
+fn record(attributes: &Value) -> Value {
     json!({"timeUnixNano": "1700000000000000000", "observedTimeUnixNano": "1700000000250000000", "severityNumber": 5,
            "body": {"doubleValue": 2.5}, "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
            "attributes": attributes})
@@ -88,7 +88,7 @@ async fn all_pairs_of_values_of_the_telemetry() {
     let values = values();
     let pairs = values.iter().flat_map(|left| values.iter().map(move |right| (left, right)));
     let records = pairs.map(|(left, right)| {
-        let record = record(attributes(&[("l", left.clone()), ("r", right.clone())]));
+        let record = record(&attributes(&[("l", left.clone()), ("r", right.clone())]));
         (format!("{left} and {right}"), record)
     });
     let statements = OPERATORS.map(|operator| held(&format!(r#"attributes["l"] {operator} attributes["r"]"#)));
@@ -98,7 +98,7 @@ async fn all_pairs_of_values_of_the_telemetry() {
 /// Each value of the telemetry with each written one, on both sides; and written ones with each other.
 #[tokio::test]
 async fn written_values_with_those_of_the_telemetry_and_with_each_other() {
-    let records = values().into_iter().map(|value| (value.to_string(), record(attributes(&[("l", value)]))));
+    let records = values().into_iter().map(|value| (value.to_string(), record(&attributes(&[("l", value)]))));
     let mut conditions = Vec::new();
     for written in WRITTEN {
         for operator in OPERATORS {

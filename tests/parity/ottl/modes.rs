@@ -1,5 +1,7 @@
 //! Failures while statements run: what is kept, and what the sender sees; over HTTP and gRPC.
 
+use std::fmt::Write as _;
+
 use gymrun::otlp::Signal;
 use serde_json::{Value, json};
 
@@ -14,9 +16,10 @@ async fn each_signal(processors: [(&str, Value); 3]) {
     let mut declared = Vec::new();
     for (signal, (kind, settings)) in Signal::ALL.map(Signal::name).into_iter().zip(processors) {
         declared.push((format!("{kind}/{signal}"), settings.to_string()));
-        exporters += &format!("  file/{signal}: {{path: $OUT/{signal}.jsonl}}\n");
-        pipelines += &format!(
-            "    {signal}: {{receivers: [otlp], processors: [{kind}/{signal}], exporters: [file/{signal}]}}\n"
+        let _ = writeln!(exporters, "  file/{signal}: {{path: $OUT/{signal}.jsonl}}");
+        let _ = writeln!(
+            pipelines,
+            "    {signal}: {{receivers: [otlp], processors: [{kind}/{signal}], exporters: [file/{signal}]}}"
         );
     }
     both(Case::new(whole(declared.into_iter(), exporters.trim(), pipelines.trim())), async |side| {
@@ -157,10 +160,11 @@ async fn pipelines_beside_each_other() {
     for refusing in ["", "transform/e"] {
         let (mut exporters, mut pipelines) = (String::new(), String::new());
         for (number, used) in uses.into_iter().chain(Some(refusing).filter(|used| !used.is_empty())).enumerate() {
-            exporters += &format!("  file/{number}: {{path: $OUT/{number}.jsonl}}\n");
+            let _ = writeln!(exporters, "  file/{number}: {{path: $OUT/{number}.jsonl}}");
             for signal in Signal::ALL.map(Signal::name) {
-                pipelines += &format!(
-                    "    {signal}/{number}: {{receivers: [otlp], processors: [{used}], exporters: [file/{number}]}}\n"
+                let _ = writeln!(
+                    pipelines,
+                    "    {signal}/{number}: {{receivers: [otlp], processors: [{used}], exporters: [file/{number}]}}"
                 );
             }
         }

@@ -43,7 +43,9 @@ async fn expressions() {
         side.stop().await;
         for signal in Signal::ALL {
             let messages = side.messages(&format!("{}.jsonl", signal.name()));
-            messages.into_iter().for_each(|message| side.row(in_order(message)));
+            for message in messages {
+                side.row(in_order(message));
+            }
         }
     })
     .await;
