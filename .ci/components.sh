@@ -6,6 +6,7 @@ OTELCOL_VERSION=0.161.0
 NEMO_GYM_VERSION=0.7.0
 STYLUA_VERSION=2.6.0
 ROTEL_VERSION=0.0.1a15
+CARGO_FUZZ_VERSION=0.13.2
 
 CACHE=${GYMRUN_CI_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gymrun-ci}
 
@@ -113,4 +114,11 @@ install_stylua() {
   [[ -x $STYLUA ]] && return
   say "stylua $STYLUA_VERSION: building (about 2 minutes)"
   quietly cargo install stylua --version "$STYLUA_VERSION" --locked --features lua54 --root "$directory"
+}
+
+install_cargo_fuzz() {
+  CARGO_FUZZ_DIRECTORY=$CACHE/cargo-fuzz-$CARGO_FUZZ_VERSION
+  [[ -x $CARGO_FUZZ_DIRECTORY/bin/cargo-fuzz ]] && return
+  say "cargo-fuzz $CARGO_FUZZ_VERSION: building (about 1 minute)"
+  quietly cargo install cargo-fuzz --version "$CARGO_FUZZ_VERSION" --locked --root "$CARGO_FUZZ_DIRECTORY"
 }

@@ -58,13 +58,56 @@ fn hexadecimal(text: &str) -> Option<f64> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let exponent: i32 = exponent.parse().ok()?;
-    let mut value = 0.0;
+    let mut exponent = exponent_of_two(exponent)?.saturating_sub(4 * i64::try_from(fraction.len()).ok()?);
+    let mut bits = 0_u64;
     for digit in whole.chars().chain(fraction.chars()) {
-        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+        let digit = u64::from(digit.to_digit(16)?);
+        if bits >> 56 == 0 {
+            bits = bits << 4 | digit;
+        } else {
+            // That there is more is all that matters to the rounding.
+            bits |= u64::from(digit != 0);
+            exponent = exponent.saturating_add(4);
+        }
     }
-    let scale = exponent.saturating_sub(i32::try_from(fraction.len()).ok()?.saturating_mul(4));
-    Some(sign * value * 2f64.powi(scale))
+    scaled(bits, exponent).map(|value| sign * value)
+}
+
+/// Digits with a sign, if any; what is far out of range stays so.
+fn exponent_of_two(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let size = digits.parse().map_or(i64::MAX / 4, |size: i64| size.min(i64::MAX / 4));
+    Some(if text.starts_with('-') { -size } else { size })
+}
+
+/// `bits` times 2 to the exponent, rounded to the nearest double; None if that is too great.
+fn scaled(bits: u64, exponent: i64) -> Option<f64> {
+    if bits == 0 {
+        return Some(0.0);
+    }
+    let length = i64::from(64 - bits.leading_zeros());
+    if exponent.saturating_add(length) > 1024 {
+        return None;
+    }
+    let superfluous = (length - 53).max((-1074_i64).saturating_sub(exponent)).max(0);
+    let (mut kept, mut shift) = (bits, 0);
+    if superfluous > 0 {
+        shift = u32::try_from(superfluous).unwrap_or(u32::MAX);
+        let rest = bits & 1_u64.checked_shl(shift).map_or(u64::MAX, |bit| bit - 1);
+        kept = bits.checked_shr(shift).unwrap_or(0);
+        let half = 1_u64.checked_shl(shift - 1).unwrap_or(u64::MAX);
+        kept += u64::from(rest > half || rest == half && kept & 1 == 1);
+    }
+    let power = exponent.saturating_add(shift.into());
+    let power = match u64::try_from(power + 1022) {
+        Ok(biased) => f64::from_bits((biased + 1) << 52),
+        Err(_) => f64::from_bits(1_u64.checked_shl(u32::try_from(power + 1074).unwrap_or(u32::MAX)).unwrap_or(0)),
+    };
+    let value = kept as f64 * power;
+    value.is_finite().then_some(value)
 }
 
 #[cfg(test)]
@@ -103,5 +146,30 @@ mod tests {
             assert_eq!(parse_integer(wrong), None, "{wrong}");
         }
         assert_eq!((truncate(-2.5), truncate(f64::NAN), truncate(1e19)), (-2, i64::MIN, i64::MIN));
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Recorded {
+        text: String,
+        double: Option<String>,
+        integer: Option<String>,
+    }
+
+    #[test]
+    fn texts_are_the_numbers_that_they_are_to_go() {
+        let mut wrong = Vec::new();
+        for line in include_str!("../../tests/data/go/numbers.jsonl").lines() {
+            let recorded: Recorded = serde_json::from_str(line).expect("a record");
+            let double = parse_double(&recorded.text).map(|value| match value {
+                value if value.is_nan() => "NaN".to_owned(),
+                value => format!("{:x}", value.to_bits()),
+            });
+            let integer = parse_integer(&recorded.text).map(|value| value.to_string());
+            if (&double, &integer) != (&recorded.double, &recorded.integer) {
+                let Recorded { text, double: wanted, integer: whole } = recorded;
+                wrong.push(format!("{text:?}: {double:?} {integer:?}, Go reads {wanted:?} {whole:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
     }
 }

@@ -4,6 +4,7 @@
 //! are joined key by key, and what a later one says wins, as in the reference collector. References are expanded after that.
 
 use std::ffi::OsString;
+use std::{fs, io};
 
 use super::config::Config;
 use super::expand::{Sources, expand};
@@ -29,9 +30,21 @@ pub struct Expanded {
     pub findings: Findings,
 }
 
+/// The content of a file.
+pub(super) type Files<'a> = &'a dyn Fn(&str) -> io::Result<String>;
+
 /// Reads, expands and checks a configuration; everything that is wrong is said at once.
 pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
-    let Expanded { root, credentials, findings, .. } = read(sources, environment)?;
+    load_with(sources, environment, &|path| fs::read_to_string(path))
+}
+
+/// The same with other files.
+pub(super) fn load_with(
+    sources: &[String],
+    environment: Environment<'_>,
+    files: Files<'_>,
+) -> Result<Config, Problems> {
+    let Expanded { root, credentials, findings, .. } = read_with(sources, environment, files)?;
     let unexpanded: Vec<Location> =
         findings.problems.borrow().iter().filter(|problem| is_error(problem)).map(place).collect();
     let config = Config::from_node(&root, findings);
@@ -60,12 +73,16 @@ fn place(problem: &Problem) -> Location {
 
 /// Reads and expands a configuration.
 pub fn read(sources: &[String], environment: Environment<'_>) -> Result<Expanded, Problems> {
+    read_with(sources, environment, &|path| fs::read_to_string(path))
+}
+
+fn read_with(sources: &[String], environment: Environment<'_>, files: Files<'_>) -> Result<Expanded, Problems> {
     let mut root = Node::new(1, Value::Map(Vec::new()));
     let mut problems = Problems::new();
     let mut names = Vec::new();
     for (place, source) in sources.iter().enumerate() {
         let first = u32::try_from(place).unwrap_or_default() * Findings::LINES;
-        match retrieve(source, environment).and_then(|(name, text)| {
+        match retrieve(source, environment, files).and_then(|(name, text)| {
             names.push(name.clone());
             Ok(from_yaml(yaml::read(&text, &name)?, first))
         }) {
@@ -86,24 +103,24 @@ pub fn read(sources: &[String], environment: Environment<'_>) -> Result<Expanded
     let variables = variables_of_headers(&root);
     let credentials = credentials(&variables, environment);
     let findings = Findings::of(names);
-    let root = expand_tree(root, environment, &findings);
+    let root = expand_tree(root, environment, files, &findings);
     Ok(Expanded { root, credentials, variables, findings })
 }
 
 /// Reads and expands a text; syntax problems are returned, those of references are recorded.
 #[cfg(test)]
 pub(super) fn read_text(text: &str, environment: Environment<'_>, findings: &Findings) -> Result<Node, Problems> {
-    Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, 0), environment, findings))
+    let files = |path: &str| fs::read_to_string(path);
+    Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, 0), environment, &files, findings))
 }
 
-fn expand_tree(root: Node, environment: Environment<'_>, findings: &Findings) -> Node {
+fn expand_tree(root: Node, environment: Environment<'_>, file: Files<'_>, findings: &Findings) -> Node {
     let parse = |text: &str| yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, 0));
-    let file = |path: &str| std::fs::read_to_string(path);
-    expand(root, &Sources { variable: environment, file: &file, parse: &parse }, findings)
+    expand(root, &Sources { variable: environment, file, parse: &parse }, findings)
 }
 
 /// The name of a source for people, and its text.
-fn retrieve(source: &str, environment: Environment<'_>) -> Result<(String, String), Problems> {
+fn retrieve(source: &str, environment: Environment<'_>, files: Files<'_>) -> Result<(String, String), Problems> {
     let problem = |problem: Problem| Problems::from(problem.in_file(Location::file(source)));
     let path = match source.split_once(':') {
         None => source,
@@ -121,8 +138,7 @@ fn retrieve(source: &str, environment: Environment<'_>) -> Result<(String, Strin
             return Err(problem(unknown.hint("known: a path, `file:PATH`, `env:NAME`, `yaml:TEXT`")));
         }
     };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| problem(Problem::new(format!("cannot read the configuration: {error}"))))?;
+    let text = files(path).map_err(|error| problem(Problem::new(format!("cannot read the configuration: {error}"))))?;
     Ok((path.to_owned(), text))
 }
 

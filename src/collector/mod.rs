@@ -15,6 +15,8 @@ pub mod expand;
 pub mod exporters;
 pub mod extensions;
 pub mod flush;
+#[doc(hidden)]
+pub mod fuzzing;
 mod glob;
 mod go_format;
 mod go_number;

@@ -69,6 +69,7 @@ impl Secrets {
     #[must_use]
     pub fn mask_problem(&self, mut problem: Problem) -> Problem {
         problem.message = self.mask(&problem.message);
+        problem.path = self.mask(&problem.path);
         problem.hint = problem.hint.map(|hint| self.mask(&hint));
         problem
     }

@@ -38,11 +38,10 @@ impl Findings {
 
     /// Records a problem at a line and path.
     pub fn push(&self, line: u32, path: &str, problem: Problem) {
-        let problem = self.secrets.borrow().mask_problem(problem);
+        let problem = self.secrets.borrow().mask_problem(problem.at(path));
         let place = usize::try_from(line / Self::LINES).unwrap_or_default();
         let file = self.files.get(place).or(self.files.last()).cloned().unwrap_or_default();
-        let problem = problem.at(path).in_file(Location::new(file, line % Self::LINES));
-        self.problems.borrow_mut().push(problem);
+        self.problems.borrow_mut().push(problem.in_file(Location::new(file, line % Self::LINES)));
     }
 }
 

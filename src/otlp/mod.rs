@@ -23,5 +23,5 @@ pub use records::{Items, Metric, Records, Revision};
 pub use resource::Resource;
 pub use schema::{SPAN_KINDS, STATUS_CODES};
 pub use validate::DecodeError;
-pub use value::{AnyValue, KeyValue, Text};
+pub use value::{AnyValue, DEEPEST_VALUE, KeyValue, Text};
 pub use view::{Attributes, EventView, LogView, SpanView, ValueView};

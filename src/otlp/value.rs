@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::wire::{Value, Writer, fields};
+use super::wire::{MAX_DEPTH, Value, Writer, fields};
 
 /// Text as it came: UTF-8 in practice, but the reference passes on any bytes, so any bytes are kept.
 /// Cloning shares.
@@ -79,6 +79,13 @@ impl fmt::Display for Text {
         formatter.write_str(&self.to_str())
     }
 }
+
+/// The [levels](AnyValue::levels) that a value may have wherever it stands: in the innermost place, an attribute of an
+/// exemplar, eight messages are around it.
+pub const DEEPEST_VALUE: usize = MAX_DEPTH - OUTERMOST;
+
+/// The messages around the value of an exemplar's attribute, and the value's own.
+pub(super) const OUTERMOST: usize = 8;
 
 /// The value of an attribute (`AnyValue`).
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -183,6 +190,16 @@ impl AnyValue {
     pub(super) fn decode_map(whole: &Bytes, message: &[u8]) -> Self {
         let attributes = fields(message).filter(|(number, _)| *number == 1);
         Self::Map(attributes.map(|(_, element)| KeyValue::decode(whole, element.bytes())).collect())
+    }
+
+    /// How many messages stand in each other below its own in wire form.
+    #[must_use]
+    pub fn levels(&self) -> usize {
+        match self {
+            Self::Array(values) => 1 + values.iter().map(|value| 1 + value.levels()).max().unwrap_or(0),
+            Self::Map(entries) => 1 + entries.iter().map(|entry| 2 + entry.value.levels()).max().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// About how many bytes it takes in wire form.

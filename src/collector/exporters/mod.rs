@@ -2,6 +2,8 @@
 
 mod debug;
 mod file;
+#[doc(hidden)]
+pub mod fuzzing;
 mod nop;
 mod otlp_grpc;
 mod otlp_http;

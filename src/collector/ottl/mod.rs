@@ -12,6 +12,7 @@
 mod arguments;
 mod compile;
 mod context;
+mod depth;
 mod expression;
 mod fault;
 mod functions;

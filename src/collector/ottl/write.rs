@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::context::Level;
+use super::depth;
 use super::keys::{self, Key, Resolved};
 use super::place::{Field, Place};
 use super::read::{Form, KINDS, body, point_field, points_kind};
@@ -16,6 +17,7 @@ impl Scene {
     pub(super) fn write(&mut self, place: &Place, value: Value) -> Result<(), String> {
         let Place { level, field, keys } = place;
         let keys = Key::resolve_all(keys, self);
+        depth::check(&value, keys.len())?;
         if let Some(number) = self.map_number(*field) {
             return self.write_map(*level, number, &keys, value);
         }

@@ -1,8 +1,11 @@
 //! A compiled pattern, with the names of its groups.
 
-use regex::{CaptureMatches, Captures, Regex};
+use regex::{CaptureMatches, Captures, Regex, RegexBuilder};
 
-use super::translation::translate;
+use super::translate::translate;
+
+/// The most memory that a pattern may take, in bytes.
+const LARGEST: usize = 16 * 1024 * 1024;
 
 /// A pattern of Go.
 #[derive(Clone, Debug)]
@@ -14,12 +17,13 @@ pub struct Pattern {
 
 /// Compiles a pattern; what is wrong with it.
 pub fn compile(pattern: &str) -> Result<Pattern, String> {
-    let translated = translate(pattern)?;
-    let regex = Regex::new(&translated.pattern).map_err(|error| match error {
+    let (translated, names) = translate(pattern)?;
+    let regex = RegexBuilder::new(&translated).size_limit(LARGEST).build().map_err(|error| match error {
         regex::Error::Syntax(text) => text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+        regex::Error::CompiledTooBig(limit) => format!("it takes more than {limit} bytes of memory"),
         other => other.to_string(),
     })?;
-    Ok(Pattern { regex, names: translated.names })
+    Ok(Pattern { regex, names })
 }
 
 impl Pattern {

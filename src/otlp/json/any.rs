@@ -1,47 +1,43 @@
 //! JSON of any form as a value.
 
 use bytes::Bytes;
+use indexmap::IndexMap;
 
 use crate::otlp::validate::DecodeError;
-use crate::otlp::value::{AnyValue, KeyValue, Text};
+use crate::otlp::value::{AnyValue, KeyValue, OUTERMOST, Text};
 use crate::otlp::wire::MAX_DEPTH;
 
 use super::read::JsonReader;
 
-/// Levels of the wire form that a list or map in another one takes.
-const LEVELS: usize = 2;
-
-/// Reads a JSON text as a whole, leniently, as the reference reads texts in the telemetry: numbers become doubles, null an empty value; of equal keys the last one counts. Nested
-/// as deeply as the wire form may be, less what is around an attribute.
+/// Reads a JSON text as a whole, leniently, as the reference reads texts in the telemetry: numbers become doubles, null
+/// an empty value; of equal keys the last one counts. Nested as deeply as the wire form may be wherever the value is put.
 pub fn parse_json(text: &[u8]) -> Result<AnyValue, DecodeError> {
     let mut reader = JsonReader::lenient(text);
-    let value = read(&mut reader, 8)?;
+    let value = read(&mut reader, OUTERMOST)?;
     match reader.peek() {
         None => Ok(value),
         Some(_) => Err(reader.error("text after the value")),
     }
 }
 
+/// `depth` is how many messages are around the content of the value's own.
 fn read(reader: &mut JsonReader<'_>, depth: usize) -> Result<AnyValue, DecodeError> {
     Ok(match reader.peek() {
+        Some(b'{' | b'[') if depth + 1 > MAX_DEPTH => return Err(reader.error("nested too deeply")),
         _ if depth > MAX_DEPTH => return Err(reader.error("nested too deeply")),
         Some(b'{') => {
-            let mut entries: Vec<KeyValue> = Vec::new();
+            let mut entries: IndexMap<Text, AnyValue> = IndexMap::new();
             reader.object(|reader, key| {
                 let key = Text::from(Bytes::copy_from_slice(key));
-                let value = read(reader, depth + LEVELS)?;
-                match entries.iter_mut().find(|entry| entry.key == key) {
-                    Some(entry) => entry.value = value,
-                    None => entries.push(KeyValue { key, value }),
-                }
+                entries.insert(key, read(reader, depth + 3)?);
                 Ok(())
             })?;
-            AnyValue::Map(entries)
+            AnyValue::Map(entries.into_iter().map(|(key, value)| KeyValue { key, value }).collect())
         }
         Some(b'[') => {
             let mut values = Vec::new();
             reader.list(|reader| {
-                values.push(read(reader, depth + LEVELS)?);
+                values.push(read(reader, depth + 2)?);
                 Ok(())
             })?;
             AnyValue::Array(values)
@@ -76,5 +72,26 @@ mod tests {
             assert!(parse_json(wrong.as_bytes()).is_err(), "{wrong}");
         }
         assert!(parse_json("[".repeat(10_000).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn what_is_read_may_be_put_everywhere() {
+        use crate::otlp::value::DEEPEST_VALUE;
+        for (open, close, most) in [("[", "]", 96), ("{\"a\":", "}", 64), ("[{\"a\":", "}]", 38)] {
+            let read =
+                |levels: usize| parse_json(format!("{}1{}", open.repeat(levels), close.repeat(levels)).as_bytes());
+            assert!(read(most).expect("fits").levels() <= DEEPEST_VALUE && read(most + 1).is_err(), "{open}");
+        }
+        assert!(parse_json(format!("{}{}", "[".repeat(96), "]".repeat(96)).as_bytes()).is_ok());
+        assert!(parse_json(format!("{}{}", "[".repeat(97), "]".repeat(97)).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn many_keys_take_no_time() {
+        let keys: Vec<String> = (0..200_000).map(|key| format!("\"{key}\":{key}")).collect();
+        let AnyValue::Map(entries) = parse_json(format!("{{{}}}", keys.join(",")).as_bytes()).expect("reads") else {
+            panic!("a map")
+        };
+        assert_eq!(entries.len(), 200_000);
     }
 }

@@ -16,7 +16,7 @@ const RESOURCE_EXHAUSTED: u32 = 8;
 
 /// Reads the end of a call: where `grpc-status` stands (the trailers, or the headers of an answer without a message), and
 /// the message.
-pub(super) fn read(end: &HeaderMap, message: &[u8], secrets: &Secrets) -> Outcome {
+pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: &[u8], secrets: &Secrets) -> Outcome {
     let code = text(end, "grpc-status").and_then(|text| text.parse::<u32>().ok());
     let Some(code) = code else {
         return Outcome::Never(Refusal::permanent("bad_answer", "an answer without a gRPC status").answered(13));
@@ -83,8 +83,8 @@ fn delay(retry_info: &[u8]) -> Option<Duration> {
         if number == 1 {
             for_each_field(delay.bytes(), |number, value| {
                 match number {
-                    1 => pause += Duration::from_secs(u64::try_from(value.int64()).unwrap_or(0)),
-                    2 => pause += Duration::from_nanos(u64::try_from(value.int32()).unwrap_or(0)),
+                    1 => pause = pause.saturating_add(Duration::from_secs(u64::try_from(value.int64()).unwrap_or(0))),
+                    2 => pause = pause.saturating_add(Duration::from_nanos(u64::try_from(value.int32()).unwrap_or(0))),
                     _ => {}
                 }
                 Some(())

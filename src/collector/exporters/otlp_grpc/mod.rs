@@ -8,4 +8,5 @@ mod channel;
 mod config;
 mod transport;
 
+pub(in crate::collector::exporters) use answer::read as read_answer;
 pub use config::FACTORY;

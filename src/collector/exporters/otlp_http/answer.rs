@@ -10,7 +10,7 @@ use crate::otlp::wire::Value;
 
 /// Reads an answer: its status, content type, `Retry-After` and body. What it says is shown without `secrets`: an
 /// endpoint may quote what it was sent.
-pub(super) fn read(
+pub(in crate::collector::exporters) fn read(
     signal: Signal,
     status: u16,
     content_type: Option<&str>,

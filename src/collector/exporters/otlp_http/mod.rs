@@ -9,4 +9,5 @@ mod client;
 mod config;
 mod transport;
 
+pub(in crate::collector::exporters) use answer::read as read_answer;
 pub use config::FACTORY;

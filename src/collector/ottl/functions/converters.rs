@@ -32,7 +32,7 @@ pub(super) const CONVERTERS: &[Function] = &[
             let values = arguments.expressions(1)?.iter().map(|value| value.evaluate(scene).map(printable));
             let values: Vec<Printable> = values.collect::<Result<_, _>>()?;
             let pattern = arguments.literal_text(0).map(|text| text.to_str()).unwrap_or_default();
-            Ok(Value::Text(format(&pattern, &values).into()))
+            Ok(Value::Text(format(&pattern, &values)?.into()))
         },
     ),
     converter("Hex", &[required("target", Kind::BytesLike)], |arguments, scene| {

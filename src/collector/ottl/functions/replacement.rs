@@ -75,6 +75,6 @@ impl Replacement {
         if !format.contains("%s") || others || format.contains('\n') {
             return Err(format!("the format {format:?} must have `%s` and no other `%`"));
         }
-        Ok(go_format::format(&format, &[Printable::Text(text.to_str().into_owned())]).into())
+        Ok(go_format::format(&format, &[Printable::Text(text.to_str().into_owned())])?.into())
     }
 }

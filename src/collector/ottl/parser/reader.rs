@@ -6,6 +6,9 @@ use super::super::lexer::{Token, split};
 /// How deep things may nest.
 const DEEPEST: usize = 50;
 
+/// How many calculations a statement may have: each is one level deeper for whoever carries them out.
+const MOST_CALCULATIONS: usize = 200;
+
 /// The words, and how far they are read.
 pub(super) struct Parser {
     pub tokens: Vec<(Token, usize)>,
@@ -13,11 +16,12 @@ pub(super) struct Parser {
     end: usize,
     pub place: usize,
     depth: usize,
+    calculations: usize,
 }
 
 impl Parser {
     pub fn new(text: &str) -> Result<Self, Fault> {
-        Ok(Self { tokens: split(text)?, end: text.len(), place: 0, depth: 0 })
+        Ok(Self { tokens: split(text)?, end: text.len(), place: 0, depth: 0, calculations: 0 })
     }
 
     pub fn peek(&self) -> Option<&Token> {
@@ -49,6 +53,15 @@ impl Parser {
 
     pub fn fault<T>(&self, what: impl Into<String>) -> Result<T, Fault> {
         Err(Fault::new(self.at(), what))
+    }
+
+    /// Counts one.
+    pub fn calculation(&mut self) -> Result<(), Fault> {
+        self.calculations += 1;
+        if self.calculations > MOST_CALCULATIONS {
+            return self.fault(format!("more than {MOST_CALCULATIONS} calculations in one statement"));
+        }
+        Ok(())
     }
 
     pub fn expect(&mut self, sign: &str, place: &str) -> Result<(), Fault> {

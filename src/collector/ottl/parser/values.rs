@@ -119,6 +119,7 @@ impl Parser {
             } else {
                 return Ok(left);
             };
+            self.calculation()?;
             left = Value::Math(operator, Box::new(left), Box::new(self.product()?));
         }
     }
@@ -133,6 +134,7 @@ impl Parser {
             } else {
                 return Ok(left);
             };
+            self.calculation()?;
             left = Value::Math(operator, Box::new(left), Box::new(self.unit()?));
         }
     }

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 
 /// Why a body cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(in crate::collector) enum Unreadable {
     /// More than the limit, as it came or decompressed.
     TooLarge,
     /// For people.
@@ -18,7 +18,7 @@ pub(super) enum Unreadable {
 
 /// The compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(in crate::collector) enum Encoding {
     /// None.
     Identity,
     /// `gzip`.
@@ -36,7 +36,7 @@ pub(super) enum Encoding {
 }
 
 /// Every name that a Content-Encoding may have, the empty one for none.
-pub(super) const ENCODINGS: [(&str, Encoding); 8] = [
+pub(in crate::collector) const ENCODINGS: [(&str, Encoding); 8] = [
     ("", Encoding::Identity),
     ("gzip", Encoding::Gzip),
     ("zstd", Encoding::Zstd),

@@ -110,27 +110,31 @@ impl Method {
             }
         };
         let limit = self.max_message;
-        let mut bytes =
-            body::read(request.into_body(), limit.saturating_add(PREFIX)).await.map_err(unreadable(limit))?;
-        if bytes.is_empty() {
-            return Err(Status::internal("the request has no message"));
-        }
-        if bytes.len() < PREFIX {
-            return Err(Status::internal("the message ends early"));
-        }
-        let prefix = bytes.split_to(PREFIX);
-        let length = usize::try_from(u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]));
-        match length.unwrap_or(usize::MAX) {
-            length if length > limit => return Err(unreadable(limit)(Unreadable::TooLarge)),
-            length if length != bytes.len() => return Err(Status::internal("not one whole message")),
-            _ => {}
-        }
-        match (prefix[0], encoding) {
-            (0, _) => Ok(bytes),
-            (1, Encoding::Identity) => Err(Status::internal("a compressed message without grpc-encoding")),
-            (1, _) => encoding.decode(bytes, limit).map_err(unreadable(limit)),
-            _ => Err(Status::internal("the message has an unknown flag")),
-        }
+        let bytes = body::read(request.into_body(), limit.saturating_add(PREFIX)).await.map_err(unreadable(limit))?;
+        unframe(bytes, encoding, limit)
+    }
+}
+
+/// The one message of a request with this body, decompressed: of `limit` bytes at most.
+pub(in crate::collector) fn unframe(mut bytes: Bytes, encoding: Encoding, limit: usize) -> Result<Bytes, Status> {
+    if bytes.is_empty() {
+        return Err(Status::internal("the request has no message"));
+    }
+    if bytes.len() < PREFIX {
+        return Err(Status::internal("the message ends early"));
+    }
+    let prefix = bytes.split_to(PREFIX);
+    let length = usize::try_from(u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]));
+    match length.unwrap_or(usize::MAX) {
+        length if length > limit => return Err(unreadable(limit)(Unreadable::TooLarge)),
+        length if length != bytes.len() => return Err(Status::internal("not one whole message")),
+        _ => {}
+    }
+    match (prefix[0], encoding) {
+        (0, _) => Ok(bytes),
+        (1, Encoding::Identity) => Err(Status::internal("a compressed message without grpc-encoding")),
+        (1, _) => encoding.decode(bytes, limit).map_err(unreadable(limit)),
+        _ => Err(Status::internal("the message has an unknown flag")),
     }
 }
 

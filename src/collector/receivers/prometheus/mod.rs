@@ -9,6 +9,8 @@
 mod config;
 mod discovery;
 pub mod exposition;
+#[doc(hidden)]
+pub mod fuzzing;
 mod points;
 mod record;
 mod relabel;

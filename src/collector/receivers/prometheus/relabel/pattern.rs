@@ -14,7 +14,9 @@ impl Pattern {
     /// # Errors
     /// What is wrong with it.
     pub fn new(pattern: &str) -> Result<Self, String> {
-        pattern::compile(&format!("^(?s:{pattern})$")).map(|inner| Self { inner })
+        let inner = pattern::compile(&format!("^(?s:{pattern})$"));
+        // The author has not written what is around it.
+        inner.map(|inner| Self { inner }).map_err(|why| pattern::compile(pattern).err().unwrap_or(why))
     }
 
     /// Whether the text matches as a whole.

@@ -53,7 +53,7 @@ fn rules_must_have_what_their_action_needs_and_no_more() {
         ("target_label: ''", ": `replace` needs a `target_label`"),
         ("source_labels: a, target_label: b", ".source_labels: expected a list of texts, found text"),
         ("source_labels: [''], target_label: b", ".source_labels: the empty text is no name of a label"),
-        ("action: keep, regex: '('", ".regex: `regex` is no pattern: unclosed group"),
+        ("action: keep, regex: '('", ".regex: `regex` is no pattern: missing closing ): `(`"),
         ("action: keep, nope: 1", ".nope: unknown key `nope`"),
         ("action: hashmod, target_label: m", ": `hashmod` needs a `modulus` above 0"),
         ("action: hashmod, modulus: 2", ": `hashmod` needs a `target_label`"),

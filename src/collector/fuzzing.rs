@@ -1,0 +1,68 @@
+//! Doors for the fuzz targets in `fuzz/`, to what reads foreign bytes and is private otherwise. Nothing else uses them.
+
+use std::ffi::OsString;
+use std::io;
+
+use bytes::Bytes;
+
+use super::config::Config;
+use super::load;
+use super::ottl::{Conditions, ErrorMode, Group, Level, Scene, Style, walk};
+use super::receivers::otlp::{ENCODINGS, Unreadable, unframe};
+use crate::diag::Problems;
+use crate::otlp::Payload;
+
+pub use super::exporters::fuzzing::{grpc_answer, http_answer};
+pub use super::go_format::{Printable, format};
+pub use super::go_number::{parse_double, parse_integer};
+pub use super::pattern::{Pattern, compile as compile_pattern};
+pub use super::receivers::prometheus::fuzzing::{Scraped, relabel_pattern, scrape};
+
+/// Every name that a Content-Encoding may have.
+pub fn encodings() -> impl Iterator<Item = &'static str> {
+    ENCODINGS.iter().map(|(name, _)| *name)
+}
+
+/// A body as the OTLP/HTTP receiver decompresses it; None for an encoding that is not known.
+#[must_use]
+pub fn decompress(encoding: &str, body: Bytes, limit: usize) -> Option<Result<Bytes, String>> {
+    let (_, encoding) = ENCODINGS.iter().find(|(name, _)| *name == encoding)?;
+    Some(encoding.decode(body, limit).map_err(|why| match why {
+        Unreadable::TooLarge => "too large".to_owned(),
+        Unreadable::Broken(text) => text,
+    }))
+}
+
+/// The message of a gRPC request with this body.
+pub fn grpc_message(encoding: &str, body: Bytes, limit: usize) -> Result<Bytes, String> {
+    let (_, encoding) = ENCODINGS.iter().find(|(name, _)| *name == encoding).ok_or("no such encoding")?;
+    unframe(body, *encoding, limit).map_err(|status| status.to_string())
+}
+
+/// Reads and checks the text of a configuration; no file is read for it.
+pub fn load_config(text: &str, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Config, Problems> {
+    let no_files = |_: &str| Err(io::Error::other("there are no files here"));
+    load::load_with(&[format!("yaml:{text}")], environment, &no_files)
+}
+
+/// Runs a text as a statement, and as a condition, in every context of the payload's signal that takes it; gives what
+/// the payload is after each run.
+#[must_use]
+pub fn run_statement(text: &str, payload: &Payload) -> Vec<Payload> {
+    let styles = Level::of(payload.signal).iter().map(|level| Style::Given(*level)).chain([Style::Inferred]);
+    let run = |style: Style| {
+        let group = Group::compile(payload.signal, style, &[text], &[], ErrorMode::Propagate).ok()?;
+        let mut payload = payload.clone();
+        let mut scene = |scene: &mut Scene| group.run(scene, &|_| ()).map(|()| true);
+        // A failing statement leaves a payload that must be sound, too.
+        let _ = walk(&mut payload, group.context, &mut scene);
+        Some(payload)
+    };
+    let filter = |level: &Level| {
+        let conditions = Conditions::compile(*level, &[text], ErrorMode::Propagate).ok()?;
+        let mut payload = payload.clone();
+        let _ = walk(&mut payload, *level, &mut |scene| conditions.hold(scene, &|_| ()).map(|holds| !holds));
+        Some(payload)
+    };
+    styles.filter_map(run).chain(Level::of(payload.signal).iter().filter_map(filter)).collect()
+}
