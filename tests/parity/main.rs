@@ -12,6 +12,7 @@ mod batches;
 mod bed;
 mod encodings;
 mod forms;
+mod forward;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod normalise;
