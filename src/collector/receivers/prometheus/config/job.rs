@@ -163,6 +163,11 @@ fn job_name(section: &mut Section<'_>, names: &mut Vec<String>) -> String {
 /// The targets of `static_configs`, each once. One that relabelling makes impossible is left out with a warning.
 fn found(section: &mut Section<'_>, job: &Job, global: &Global) -> Vec<Found> {
     const KEY: &str = "static_configs";
+    if let Some(Value::List(items)) = section.node(KEY).map(|node| &node.value)
+        && items.iter().any(|item| item.value == Value::Null)
+    {
+        section.problem(KEY, Problem::new(format!("an entry of `{KEY}` is empty")).hint("write `- targets: [...]`"));
+    }
     let groups = section.sections(KEY, |group| {
         (scalars::texts(group, "targets").unwrap_or_default(), scalars::labels(group, "labels"))
     });
