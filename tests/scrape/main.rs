@@ -182,6 +182,19 @@ async fn pages_may_be_packed_have_no_type_or_stand_behind_a_redirect() {
 }
 
 #[tokio::test]
+async fn a_page_without_samples_is_good_and_is_said_once() {
+    for page in ["", "# nothing here\n"] {
+        let pages = Pages::serve(vec![Page::text(page)]).await;
+        let mut collector = Collector::start(&config(&[pages.address()], "50ms"), &[]).await;
+        pages.wait(4).await;
+        assert_eq!(collector.stop().await, 0);
+        assert_eq!(first(&collector.lines("x.jsonl"), "up")["asDouble"], 1);
+        let said = collector.stderr();
+        assert_eq!(said.matches("the page has no samples").count(), 1, "{said}");
+    }
+}
+
+#[tokio::test]
 async fn exemplars_and_the_end_of_openmetrics_pages() {
     let id = "0123456789abcdef0123456789abcdef";
     let page = format!("# TYPE a counter\na_total 1 # {{trace_id=\"{id}\"}} 0.5\n# EOF\n");

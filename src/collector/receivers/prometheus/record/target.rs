@@ -114,6 +114,9 @@ impl Memory {
         if error.is_some() {
             reading.batch = Batch::new(&rules.scheme);
             reading.warnings.clear();
+        } else if reading.counts.scraped == 0 {
+            // A wrong path often answers so, and `up` 1 hides it.
+            reading.warn("the page has no samples".into());
         }
         for series in self.cache.gone() {
             reading.batch.add(series, &self.metadata, times.start_ms, STALE, None);
