@@ -40,7 +40,14 @@ impl Case {
 /// Carries out `script` on gymrun's collector and on the reference, and fails with the differences if their records
 /// are not the same. Without the reference it says so and passes, unless the reference is required.
 pub async fn both(case: Case, script: impl AsyncFn(&mut Side)) {
-    let Some([ours, theirs]) = programs() else { return };
+    if let Some((ours, theirs)) = records(case, script).await {
+        compare(&ours, &theirs);
+    }
+}
+
+/// The same, and gives both records: gymrun's and the reference's.
+pub async fn records(case: Case, script: impl AsyncFn(&mut Side)) -> Option<(Vec<Value>, Vec<Value>)> {
+    let [ours, theirs] = programs()?;
     let run = async |program: Vec<String>| {
         let mut side = Side::start(&program, &case).await;
         script(&mut side).await;
@@ -48,7 +55,7 @@ pub async fn both(case: Case, script: impl AsyncFn(&mut Side)) {
     };
     let (ours, theirs) = tokio::join!(run(ours), run(theirs));
     assert!(!theirs.is_empty(), "the script recorded nothing");
-    compare(&ours, &theirs);
+    Some((ours, theirs))
 }
 
 /// The commands of gymrun's collector and of the reference; None without the reference, unless it is required.
@@ -57,8 +64,8 @@ pub fn programs() -> Option<[Vec<String>; 2]> {
     Some([vec![binary().to_owned(), "collector".to_owned()], vec![reference.display().to_string()]])
 }
 
-/// Shows the first rows that differ, value by value.
-fn compare(ours: &[Value], theirs: &[Value]) {
+/// Fails with the first rows that differ, value by value.
+pub fn compare(ours: &[Value], theirs: &[Value]) {
     if ours == theirs {
         return;
     }

@@ -22,6 +22,7 @@ mod quickstart;
 mod requests;
 mod rpc;
 mod scrapes;
+mod scripts;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod side;
 mod span_metrics;
