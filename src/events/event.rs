@@ -185,6 +185,26 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         last_lines: Vec<String>,
     },
+    /// A process that was ready does not answer its liveness probe any more; it is stopped.
+    ProcessHung {
+        /// The unit.
+        process: String,
+        /// That many bad answers in a row.
+        failures: u32,
+        /// The last of them.
+        answer: String,
+    },
+    /// A process will be started again, once what is left of it is gone.
+    ProcessRestarting {
+        /// The unit.
+        process: String,
+        /// Which restart in its window this is, from 1.
+        number: u32,
+        /// How many the window allows.
+        limit: u32,
+        /// From its end to its new start, at least.
+        backoff_seconds: f64,
+    },
     /// A process was never started since one that it depends on failed.
     ProcessSkipped {
         /// The unit.

@@ -70,6 +70,24 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
     }
 }
 
+/// Asks each `interval` until `threshold` answers in a row were bad; gives the last of them. Nobody is asked at once:
+/// this is for what has just been found to be good.
+pub async fn wait_until_hung(target: &Target, interval: Duration, threshold: u32) -> String {
+    let mut failures = 0;
+    loop {
+        sleep(interval.max(Duration::from_millis(1))).await;
+        match ask(target).await {
+            Ok(()) => failures = 0,
+            Err(answer) => {
+                failures += 1;
+                if failures >= threshold {
+                    return answer;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

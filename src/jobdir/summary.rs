@@ -46,6 +46,9 @@ pub struct ProcessSummary {
     /// Processes of its tree that needed SIGKILL.
     #[serde(skip_serializing_if = "is_zero")]
     pub killed: u32,
+    /// How often it was started again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub restarts: u32,
     /// Greatest resident set of its tree, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_rss: Option<u64>,
@@ -111,6 +114,7 @@ impl Summary {
                     ready_after_seconds: None,
                     exit: None,
                     killed: 0,
+                    restarts: 0,
                     peak_rss: None,
                     peak_pss: None,
                     log: unit.log_file(),
@@ -138,10 +142,15 @@ impl Summary {
     /// Takes in one event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
-            EventKind::ProcessStarted { process, pid, .. } => self.change(process, |p| {
-                p.state = State::Starting;
-                p.pid = Some(*pid);
-            }),
+            EventKind::ProcessStarted { process, pid, .. } => {
+                self.stop_order.retain(|gone| gone != process);
+                self.change(process, |p| {
+                    p.state = State::Starting;
+                    p.pid = Some(*pid);
+                    p.exit = None;
+                    p.reason = None;
+                });
+            }
             EventKind::ProcessReady { process, after_seconds } => self.change(process, |p| {
                 if p.state == State::Starting {
                     p.state = State::Ready;
@@ -151,6 +160,10 @@ impl Summary {
             EventKind::ProcessNotReady { process, after_seconds, answer, .. } => {
                 self.fail(process, format!("not ready after {after_seconds} s, last answer: {answer}"));
             }
+            EventKind::ProcessHung { process, failures, answer } => {
+                self.fail(process, format!("hung: {failures} bad answers in a row, the last: {answer}"));
+            }
+            EventKind::ProcessRestarting { process, .. } => self.change(process, |p| p.restarts += 1),
             EventKind::SpawnFailed { process, message, .. } => self.fail(process, message.clone()),
             EventKind::ProcessSkipped { process, because } => self.change(process, |p| {
                 p.state = State::Skipped;

@@ -181,9 +181,9 @@ pub enum ProbeKind {
     },
 }
 
-/// A probe and its schedule. Seconds throughout.
+/// One question to a process, whatever is made of the answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Probe {
+pub struct Question {
     /// What is asked.
     #[serde(flatten)]
     pub kind: ProbeKind,
@@ -193,13 +193,33 @@ pub struct Probe {
     /// The port, usually `${port:NAME}`; `None` for `exec`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<Text>,
+    /// Limit of one request, in seconds.
+    pub request_timeout_seconds: f64,
+}
+
+/// The question that makes a process ready, and its schedule. Seconds throughout.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Probe {
+    /// What is asked.
+    #[serde(flatten)]
+    pub question: Question,
     /// From spawn to ready.
     pub timeout_seconds: f64,
     /// Fixed distance between two probes; `None` is 0.02 growing to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_seconds: Option<f64>,
-    /// Limit of one request.
-    pub request_timeout_seconds: f64,
+}
+
+/// The question that is asked for as long as a process is ready: it hangs if too many answers in a row are bad.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Liveness {
+    /// What is asked.
+    #[serde(flatten)]
+    pub question: Question,
+    /// Between two questions, in seconds.
+    pub interval_seconds: f64,
+    /// That many bad answers in a row; at least 1.
+    pub failure_threshold: u32,
 }
 
 /// When a unit counts as ready.
@@ -219,12 +239,41 @@ pub enum Readiness {
 }
 
 /// What an exit that nobody asked for does to the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnExit {
     /// It ends the job with 125.
     Stop,
+    /// It is started again, on its port, as long as the policy allows.
+    Restart(RestartPolicy),
     /// It is a warning; those that depend on it are not started.
+    Ignore,
+}
+
+/// How often and when a process is started again. Seconds throughout.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RestartPolicy {
+    /// At most that many times
+    pub limit: u32,
+    /// within this time.
+    pub window_seconds: f64,
+    /// From its end to the first new start; doubled with each further one in the window,
+    pub backoff_seconds: f64,
+    /// up to this.
+    pub backoff_max_seconds: f64,
+    /// Those that need it, directly or not, are stopped before and started again after it.
+    pub also_dependants: bool,
+    /// What one death too many does.
+    pub exhausted: Exhausted,
+}
+
+/// What happens once a process may not be started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Exhausted {
+    /// The same as [`OnExit::Stop`].
+    Stop,
+    /// The same as [`OnExit::Ignore`].
     Ignore,
 }
 
@@ -316,6 +365,9 @@ pub struct Unit {
     pub depends_on: Vec<String>,
     /// When it counts as ready.
     pub readiness: Readiness,
+    /// How one finds out that it hangs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub liveness: Option<Liveness>,
     /// What its unexpected end does.
     pub on_exit: OnExit,
     /// How it is stopped.

@@ -1,6 +1,6 @@
 //! Changing every text of a plan in place.
 
-use super::process::{ProbeKind, Readiness, Unit, VariableValue};
+use super::process::{ProbeKind, Question, Readiness, Unit, VariableValue};
 use super::text::{Reference, Segment, Text, Tree, Value};
 
 impl Value {
@@ -41,6 +41,16 @@ impl Tree {
     }
 }
 
+impl Question {
+    fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
+        if let ProbeKind::Exec { command } = &mut self.kind {
+            command.iter_mut().for_each(|text| change("command", text));
+        }
+        self.host.iter_mut().for_each(|text| change("host", text));
+        self.port.iter_mut().for_each(|text| change("port", text));
+    }
+}
+
 impl Unit {
     /// Calls `change` with every text of the unit and the key it stands under.
     pub fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
@@ -54,17 +64,10 @@ impl Unit {
             }
         }
         if let Readiness::Probe(probe) = &mut self.readiness {
-            if let ProbeKind::Exec { command } = &mut probe.kind {
-                for text in command {
-                    change("health_check.command", text);
-                }
-            }
-            if let Some(text) = &mut probe.host {
-                change("health_check.host", text);
-            }
-            if let Some(text) = &mut probe.port {
-                change("health_check.port", text);
-            }
+            probe.question.change_texts(|key, text| change(&format!("health_check.{key}"), text));
+        }
+        if let Some(liveness) = &mut self.liveness {
+            liveness.question.change_texts(|key, text| change(&format!("liveness.{key}"), text));
         }
     }
 

@@ -217,7 +217,7 @@ fn signal(signal: StopSignal) -> &'static str {
 fn health_check(lua: &Lua, readiness: &Readiness) -> mlua::Result<Value> {
     let Readiness::Probe(probe) = readiness else { return Ok(Value::Boolean(false)) };
     let table = lua.create_table()?;
-    let kind = match &probe.kind {
+    let kind = match &probe.question.kind {
         ProbeKind::Http { paths, .. } => {
             table.raw_set("path", list(lua, paths.iter().map(String::as_str))?)?;
             "http"
@@ -235,7 +235,7 @@ fn health_check(lua: &Lua, readiness: &Readiness) -> mlua::Result<Value> {
     table.raw_set("type", kind)?;
     table.raw_set("timeout_seconds", probe.timeout_seconds)?;
     table.raw_set("interval_seconds", probe.interval_seconds)?;
-    table.raw_set("request_timeout_seconds", probe.request_timeout_seconds)?;
+    table.raw_set("request_timeout_seconds", probe.question.request_timeout_seconds)?;
     Ok(Value::Table(table))
 }
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::spec::{Detail, ProcessSpec, Spec, TargetSpec};
 use crate::plan::{
-    COLLECTOR, Kind, OnExit, PortChoice, Probe, ProbeKind, Readiness, Reference, ScrapeTarget, Stdin, StopPolicy, Text,
+    COLLECTOR, Kind, OnExit, PortChoice, Probe, ProbeKind, Question, Readiness, Reference, ScrapeTarget, Stdin, StopPolicy, Text,
     Tree, Unit, Variable,
 };
 
@@ -27,6 +27,7 @@ pub fn unit(spec: &ProcessSpec, argv: Vec<Text>, cwd: String, env: IndexMap<Stri
         ports: spec.ports.iter().map(|(key, port)| (key.clone(), port.value)).collect(),
         depends_on: spec.depends_on.iter().map(|name| name.value.clone()).collect(),
         readiness: spec.readiness.clone(),
+        liveness: spec.liveness.clone(),
         on_exit: spec.on_exit,
         stop: spec.stop,
         log: spec.log,
@@ -73,13 +74,16 @@ pub fn collector_unit(spec: &Spec, argv: Vec<Text>, cwd: String, env: IndexMap<S
         ports: collector_ports(spec),
         depends_on: Vec::new(),
         readiness: Readiness::Probe(Probe {
-            kind: ProbeKind::Http { paths: vec!["/".into()], statuses: vec![GOOD] },
-            host: Some(Text::reference(Reference::Host { process: COLLECTOR.into() })),
-            port: Some(Text::reference(Reference::Port { process: COLLECTOR.into(), key: Some("health".into()) })),
+            question: Question {
+                kind: ProbeKind::Http { paths: vec!["/".into()], statuses: vec![GOOD] },
+                host: Some(Text::reference(Reference::Host { process: COLLECTOR.into() })),
+                port: Some(Text::reference(Reference::Port { process: COLLECTOR.into(), key: Some("health".into()) })),
+                request_timeout_seconds: REQUEST_SECONDS,
+            },
             timeout_seconds: f64::from(u32::try_from(spec.otel.health_check_timeout_seconds).unwrap_or(u32::MAX)),
             interval_seconds: None,
-            request_timeout_seconds: REQUEST_SECONDS,
         }),
+        liveness: None,
         on_exit: OnExit::Ignore,
         stop: StopPolicy { signal: spec.collector_stop_signal, grace_seconds: spec.otel.shutdown_wait_seconds },
         log: spec.collector_log,

@@ -42,6 +42,12 @@ fn sentence(kind: &EventKind) -> Option<String> {
             let when = if *expected || *was_ready { "" } else { " before it was ready" };
             format!("{process}: {status}{when}, after {after_seconds:.3} s")
         }
+        EventKind::ProcessHung { process, failures, answer } => {
+            format!("{process}: hangs, {failures} bad answers in a row, the last: {answer}")
+        }
+        EventKind::ProcessRestarting { process, number, limit, backoff_seconds } => {
+            format!("{process}: restart {number} of {limit} after {backoff_seconds} s")
+        }
         EventKind::ProcessSkipped { process, because } => format!("{process}: skipped, {because} failed"),
         EventKind::AllReady { after_seconds } => format!("all ready after {after_seconds:.3} s"),
         EventKind::MemorySampled(_) | EventKind::ProcessGone { .. } => return None,

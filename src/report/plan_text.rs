@@ -89,12 +89,26 @@ fn process(text: &mut String, unit: &Unit) {
         Readiness::Started => "once started".to_owned(),
         Readiness::Exited { .. } => "when it has ended with 0".to_owned(),
         Readiness::Probe(probe) => {
-            let kind = serde_json::to_value(&probe.kind).unwrap_or_default();
+            let kind = serde_json::to_value(&probe.question.kind).unwrap_or_default();
             format!("{}, at most {} s", brief(&kind), probe.timeout_seconds)
         }
     };
     if unit.kind != Kind::Driver {
         let _ = writeln!(text, "  ready      {ready}");
+    }
+    if let Some(liveness) = &unit.liveness {
+        let kind = serde_json::to_value(&liveness.question.kind).unwrap_or_default();
+        let (interval, threshold) = (liveness.interval_seconds, liveness.failure_threshold);
+        let _ = writeln!(text, "  alive      {}, each {interval} s, hangs after {threshold} bad answers", brief(&kind));
+    }
+    match unit.on_exit {
+        OnExit::Restart(policy) => {
+            let (limit, window) = (policy.limit, policy.window_seconds);
+            let with = if policy.also_dependants { ", with those that need it" } else { "" };
+            let _ = writeln!(text, "  on exit    restart, {limit} times in {window} s{with}");
+        }
+        OnExit::Ignore if unit.kind != Kind::Collector => text.push_str("  on exit    ignore\n"),
+        OnExit::Ignore | OnExit::Stop => {}
     }
     let signal = serde_json::to_value(unit.stop.signal).unwrap_or_default();
     let signal = signal.as_str().unwrap_or("TERM");

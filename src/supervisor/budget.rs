@@ -111,7 +111,14 @@ fn longest_chain(plan: &Plan, phases: &[Phase]) -> f64 {
     let runs = |id: usize| {
         !matches!(
             phases[id],
-            Phase::Waiting | Phase::Missing | Phase::Skipped | Phase::Stuck | Phase::Gone | Phase::Done | Phase::Dead
+            Phase::Waiting
+                | Phase::Missing
+                | Phase::Skipped
+                | Phase::Stuck
+                | Phase::Resting
+                | Phase::Gone
+                | Phase::Done
+                | Phase::Dead
         )
     };
     let mut driver = 0.0;

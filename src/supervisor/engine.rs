@@ -12,6 +12,7 @@ use super::budget::Pace;
 use super::host::{Host, Report};
 use super::machine::{Action, Input, UnitId, rules};
 use super::outbox::Outbox;
+use super::restarts::Restarts;
 use super::state::{State, step};
 use crate::events::{EventKind, Sink};
 use crate::plan::{OnExit, Plan};
@@ -28,8 +29,10 @@ pub(super) struct Engine<H> {
     clocks: Vec<Clock>,
     /// How each unit failed, in words.
     failures: Vec<Option<String>>,
-    /// The limit and the last answer of each unit that did not get ready.
-    answers: Vec<(Duration, String)>,
+    /// Of each unit that did not get ready, or hangs.
+    answers: Vec<Answer>,
+    /// Of each unit that may be started again.
+    restarts: Vec<Option<Restarts>>,
     finished: bool,
 }
 
@@ -37,6 +40,22 @@ pub(super) struct Engine<H> {
 struct Clock {
     since: Option<Instant>,
     pid: u32,
+}
+
+/// What a probe answered last.
+#[derive(Clone, Debug, Default)]
+struct Answer {
+    text: String,
+    /// How long a unit had to get ready.
+    limit: Duration,
+    /// How often in a row the answer was bad.
+    failures: u32,
+}
+
+impl Answer {
+    fn new(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
 }
 
 /// How a job ended, before anybody asked what became of its telemetry.
@@ -53,7 +72,8 @@ impl<H: Host> Engine<H> {
         let clocks = vec![Clock::default(); plan.units.len()];
         let pace = watch::Sender::new(Pace::Leisurely);
         let failures = vec![None; plan.units.len()];
-        let answers = vec![Default::default(); plan.units.len()];
+        let answers = vec![Answer::default(); plan.units.len()];
+        let restarts = plan.units.iter().map(|unit| Restarts::of(unit.on_exit)).collect();
         Self {
             plan,
             host,
@@ -65,6 +85,7 @@ impl<H: Host> Engine<H> {
             clocks,
             failures,
             answers,
+            restarts,
             finished: false,
         }
     }
@@ -128,11 +149,19 @@ impl<H: Host> Engine<H> {
             Report::NotStarted { unit } => return Some(Input::NotStarted(unit)),
             Report::Ready { unit } => return Some(Input::ProbeGood(unit)),
             Report::NotReady { unit, limit, answer } => {
-                self.answers[unit] = (limit, answer);
+                self.answers[unit] = Answer { limit, ..Answer::new(answer) };
+                self.check_restarts(unit);
                 return Some(Input::NotReady(unit));
             }
+            Report::Hung { unit, failures, answer } => {
+                self.answers[unit] = Answer { failures, ..Answer::new(answer) };
+                self.check_restarts(unit);
+                return Some(Input::Hung(unit));
+            }
+            Report::Rested { unit } => return Some(Input::Rested(unit)),
             Report::Exited { unit, status } => {
                 self.host.heard(unit, false);
+                self.check_restarts(unit);
                 return Some(Input::Exited(unit, status));
             }
             Report::Gone { unit } => {
@@ -162,6 +191,13 @@ impl<H: Host> Engine<H> {
         None
     }
 
+    /// Tells the table if an end of a unit now would be one too many.
+    fn check_restarts(&mut self, unit: UnitId) {
+        if self.restarts[unit].as_mut().is_some_and(|restarts| !restarts.left(Instant::now())) {
+            self.take(&Input::Exhausted(unit));
+        }
+    }
+
     /// Says something that shows the end of a unit's log.
     fn say_with_lines(&mut self, unit: UnitId, kind: EventKind) {
         self.outbox.say_with_lines(unit, kind);
@@ -179,12 +215,31 @@ impl<H: Host> Engine<H> {
                 self.outbox.say(EventKind::ProcessReady { process: self.name(unit), after_seconds });
             }
             Action::Late(unit) => {
-                let (limit, answer) = std::mem::take(&mut self.answers[unit]);
+                let Answer { limit, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
                 let after_seconds = limit.as_secs_f64();
                 self.failures[unit] = Some(format!("was not ready after {after_seconds} s, last answer: {answer}"));
                 let process = self.name(unit);
                 let last_lines = Vec::new();
                 self.say_with_lines(unit, EventKind::ProcessNotReady { process, after_seconds, answer, last_lines });
+            }
+            Action::Guard(unit) => self.host.guard(unit),
+            Action::Hung(unit) => {
+                let Answer { failures, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
+                self.failures[unit] = Some(format!("hung: {failures} bad answers in a row, the last: {answer}"));
+                self.outbox.say(EventKind::ProcessHung { process: self.name(unit), failures, answer });
+            }
+            Action::Restart(unit) => {
+                if let Some(restarts) = &mut self.restarts[unit] {
+                    let (number, backoff) = restarts.count(Instant::now());
+                    let limit = restarts.limit();
+                    let backoff_seconds = backoff.as_secs_f64();
+                    let process = self.name(unit);
+                    self.outbox.say(EventKind::ProcessRestarting { process, number, limit, backoff_seconds });
+                }
+            }
+            Action::Rest(unit) => {
+                let left = self.restarts[unit].as_ref().map(|restarts| restarts.backoff_left(Instant::now()));
+                self.host.rest(unit, left.unwrap_or_default());
             }
             Action::Skip { unit, because } => {
                 self.outbox.say(EventKind::ProcessSkipped { process: self.name(unit), because: self.name(because) });
@@ -210,8 +265,11 @@ impl<H: Host> Engine<H> {
                 }
             }
             Action::GoOnWithout(unit) => {
-                let hint = (self.plan.units[unit].on_exit == OnExit::Ignore)
-                    .then(|| "`on_exit = \"ignore\"` says so".to_owned());
+                let hint = match self.plan.units[unit].on_exit {
+                    OnExit::Ignore => Some("`on_exit = \"ignore\"` says so".to_owned()),
+                    OnExit::Restart(_) => Some("its restarts are used up, and `restart.exhausted` says so".to_owned()),
+                    OnExit::Stop => None,
+                };
                 self.warn(Some(self.name(unit)), "it failed, and the job goes on without it", hint);
             }
             Action::LostCollector => {

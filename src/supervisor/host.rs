@@ -53,6 +53,20 @@ pub enum Report {
         /// What its probe answered last.
         answer: String,
     },
+    /// A unit hangs: its liveness probe failed too often in a row.
+    Hung {
+        /// The unit.
+        unit: UnitId,
+        /// How often.
+        failures: u32,
+        /// What it answered last.
+        answer: String,
+    },
+    /// A unit's back-off is over.
+    Rested {
+        /// The unit.
+        unit: UnitId,
+    },
     /// A unit's process ended.
     Exited {
         /// The unit.
@@ -110,13 +124,17 @@ pub enum Report {
 
 /// Runs processes for the engine. Every call returns at once; what comes of it is a [`Report`].
 pub trait Host {
-    /// Starts a unit: `Spawned` or `SpawnFailed`, and `Exited` at its end.
+    /// Starts a unit, for the first time or again: `Spawned` or `SpawnFailed`, and `Exited` at its end.
     fn spawn(&mut self, unit: UnitId);
     /// Says `NotStarted` if a unit has still not been started when the time that `pace` gives it is over.
     fn limit_start(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
     /// Finds out when a unit is ready: `Ready` or `NotReady`.
     fn watch(&mut self, unit: UnitId);
-    /// Gives that up.
+    /// Finds out whether a unit that is ready hangs: `Hung`.
+    fn guard(&mut self, unit: UnitId);
+    /// Keeps the ports of a unit of which nothing is left, to be started again, for that long: `Rested`.
+    fn rest(&mut self, unit: UnitId, backoff: Duration);
+    /// Gives up what was begun by `watch` or `guard`.
     fn forget(&mut self, unit: UnitId);
     /// The engine has heard that a unit runs, or that it has ended.
     fn heard(&mut self, unit: UnitId, runs: bool);

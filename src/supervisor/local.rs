@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use super::budget::{Pace, until};
@@ -20,7 +20,7 @@ use super::show::{OutputStream, ShowOutput};
 use super::slot::Slot;
 use super::teardown;
 use crate::events::{Delivery, ExitStatus, Sink};
-use crate::health::wait_until_good;
+use crate::health::{wait_until_good, wait_until_hung};
 use crate::plan::{Kind, LogMode, Plan, Readiness};
 use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
 use crate::procfs::Proc;
@@ -47,6 +47,8 @@ pub(super) struct LocalHost {
     reports: mpsc::UnboundedSender<Report>,
     slots: Vec<Arc<Slot>>,
     watches: Vec<Option<AbortHandle>>,
+    /// Write what the output of units that were started again still owed.
+    former: Vec<JoinHandle<()>>,
     sampler: Option<Sampler>,
     /// What an otelcol said of its delivery before it was stopped.
     pub(super) delivery: Arc<Mutex<Option<Result<Delivery, String>>>>,
@@ -56,12 +58,23 @@ impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
         let slots = setting.resolved.iter().map(|unit| Arc::new(Slot::new(unit.mark.clone()))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
-        Self { setting, reports, slots, watches, sampler: None, delivery: Arc::default() }
+        Self { setting, reports, slots, watches, former: Vec::new(), sampler: None, delivery: Arc::default() }
     }
 
     fn report(&self, report: Report) {
         // The engine listens until everything is over; after that nobody needs to know.
         let _ = self.reports.send(report);
+    }
+
+    /// A unit that ran before gets a new slot; what its output still owes is written meanwhile.
+    fn renew(&mut self, unit: UnitId) {
+        if self.slots[unit].root.get().is_none() {
+            return;
+        }
+        let new = Arc::new(Slot::new(self.setting.resolved[unit].mark.clone()));
+        let former = std::mem::replace(&mut self.slots[unit], new);
+        let (name, sink) = (self.setting.plan.units[unit].name.clone(), self.setting.sink.clone());
+        self.former.push(tokio::spawn(async move { former.finish(&name, &sink).await }));
     }
 
     /// The child's log, and what its output becomes.
@@ -157,11 +170,13 @@ impl LocalHost {
         let units = self.slots.iter().zip(&self.setting.plan.units);
         let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink));
         futures_util::future::join_all(all).await;
+        futures_util::future::join_all(self.former.drain(..)).await;
     }
 }
 
 impl Host for LocalHost {
     fn spawn(&mut self, unit: UnitId) {
+        self.renew(unit);
         let planned = &self.setting.plan.units[unit];
         let resolved = &self.setting.resolved[unit];
         let (output, log) = match self.output(unit) {
@@ -244,6 +259,30 @@ impl Host for LocalHost {
             _ => return,
         };
         self.watches[unit] = Some(task.abort_handle());
+    }
+
+    fn guard(&mut self, unit: UnitId) {
+        let (Some(target), Some(liveness)) =
+            (self.setting.resolved[unit].liveness.clone(), &self.setting.plan.units[unit].liveness)
+        else {
+            return;
+        };
+        let (interval, failures) = (seconds(liveness.interval_seconds), liveness.failure_threshold);
+        let reports = self.reports.clone();
+        let task = tokio::spawn(async move {
+            let answer = wait_until_hung(&target, interval, failures).await;
+            let _ = reports.send(Report::Hung { unit, failures, answer });
+        });
+        self.watches[unit] = Some(task.abort_handle());
+    }
+
+    fn rest(&mut self, unit: UnitId, backoff: Duration) {
+        self.setting.reservations.hold_again(&self.setting.plan.units[unit]);
+        let reports = self.reports.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(backoff).await;
+            let _ = reports.send(Report::Rested { unit });
+        });
     }
 
     fn forget(&mut self, unit: UnitId) {

@@ -9,7 +9,7 @@ use crate::plan::{Kind, OnExit, Plan, Readiness};
 pub type UnitId = usize;
 
 /// What the table knows of a unit: never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Its name.
     pub name: String,
@@ -21,6 +21,8 @@ pub struct Rule {
     pub needed_by: Vec<UnitId>,
     /// When it is ready.
     pub ready: ReadyWhen,
+    /// Whether it is asked if it is alive for as long as it is ready.
+    pub liveness: bool,
     /// What its unexpected end does.
     pub on_exit: OnExit,
 }
@@ -56,6 +58,7 @@ pub fn rules(plan: &Plan) -> Arc<[Rule]> {
                 Readiness::Probe(_) => ReadyWhen::Probed,
                 Readiness::Exited { .. } => ReadyWhen::Done,
             },
+            liveness: unit.liveness.is_some(),
             on_exit: unit.on_exit,
         })
         .collect()
@@ -86,6 +89,12 @@ pub enum Phase {
     Stuck,
     /// The host is stopping it.
     Stopping,
+    /// It hung: the host is stopping it, and the job goes on without it or ends.
+    Felled,
+    /// The host is stopping it, or what it left behind, so that it can be started again.
+    Recycling,
+    /// Nothing of it runs; it is started again once its back-off is over.
+    Resting,
     /// It and its whole tree are gone.
     Gone,
 }
@@ -94,7 +103,7 @@ impl Phase {
     /// Nothing of it runs and nothing will.
     #[must_use]
     pub fn over(self) -> bool {
-        matches!(self, Self::Waiting | Self::Missing | Self::Skipped | Self::Stuck | Self::Gone)
+        matches!(self, Self::Waiting | Self::Missing | Self::Skipped | Self::Stuck | Self::Resting | Self::Gone)
     }
 
     /// Its process runs, or has left something behind, and nobody is stopping it yet.
@@ -112,7 +121,7 @@ impl Phase {
     /// What needs it will never start.
     #[must_use]
     pub fn fails(self) -> bool {
-        matches!(self, Self::Late | Self::Dead | Self::Missing | Self::Skipped)
+        matches!(self, Self::Late | Self::Dead | Self::Missing | Self::Skipped | Self::Felled)
     }
 }
 
@@ -175,6 +184,12 @@ pub enum Input {
     Exited(UnitId, ExitStatus),
     /// Something of a unit got SIGKILL.
     Killed(UnitId),
+    /// A unit that is ready does not answer any more.
+    Hung(UnitId),
+    /// A unit may not be started again: its restarts are used up. Comes before the end that is one too many.
+    Exhausted(UnitId),
+    /// A unit's back-off is over.
+    Rested(UnitId),
     /// A unit and its whole tree are gone.
     Gone(UnitId),
     /// The last scrape is over.
@@ -198,6 +213,14 @@ pub enum Action {
     LimitStart(UnitId),
     /// Say that a unit is ready.
     Ready(UnitId),
+    /// Ask from now on whether a unit is alive.
+    Guard(UnitId),
+    /// Say that a unit hangs.
+    Hung(UnitId),
+    /// Count a restart of a unit, and say when it will be.
+    Restart(UnitId),
+    /// Say when the back-off of a unit is over.
+    Rest(UnitId),
     /// Say that a unit did not get ready in time.
     Late(UnitId),
     /// Say that a unit is not started because of another.

@@ -19,6 +19,7 @@ mod outbox;
 mod outcome;
 mod ports;
 mod resolve;
+mod restarts;
 mod run;
 mod sampler;
 mod show;

@@ -33,12 +33,24 @@ pub fn port_name(process: &str, key: Option<&str>) -> String {
 /// What keeps the chosen ports ours.
 #[derive(Debug, Default)]
 pub struct Reservations {
+    ports: Ports,
     held: IndexMap<String, Vec<OwnedFd>>,
     /// Unlocked when closed.
     _locks: Option<File>,
 }
 
 impl Reservations {
+    /// Holds the ports of a process again that is to be started once more, where nobody else has taken them meanwhile:
+    /// the process itself will say so.
+    pub fn hold_again(&mut self, unit: &Unit) {
+        let keys = unit.port.iter().map(|_| None).chain(unit.ports.keys().map(|key| Some(key.as_str())));
+        for name in keys.map(|key| port_name(&unit.name, key)) {
+            if let Some(sockets) = self.ports.get(&name).and_then(|port| hold_both(*port).ok()) {
+                self.held.insert(name, sockets);
+            }
+        }
+    }
+
     /// Lets go of the ports of a process, which is about to bind them itself.
     pub fn release(&mut self, unit: &Unit) {
         self.held.shift_remove(&port_name(&unit.name, None));
@@ -91,7 +103,7 @@ pub fn choose(plan: &Plan) -> Result<(Ports, Reservations), Problem> {
             held.insert(name, sockets);
         }
     }
-    Ok((ports, Reservations { held, _locks: locks }))
+    Ok((ports.clone(), Reservations { ports, held, _locks: locks }))
 }
 
 fn candidates(choice: PortChoice, plan: &Plan) -> Box<dyn Iterator<Item = u16> + '_> {
@@ -109,6 +121,15 @@ fn candidates(choice: PortChoice, plan: &Plan) -> Box<dyn Iterator<Item = u16> +
 
 /// Holds a port in both families, and its byte of the lock file.
 fn reserve(port: u16, locks: Option<&File>) -> Result<Vec<OwnedFd>, Errno> {
+    let sockets = hold_both(port)?;
+    if let Some(file) = locks {
+        fcntl(file, FcntlArg::F_SETLK(&lock_of(port)))?;
+    }
+    Ok(sockets)
+}
+
+/// Holds a port in both families.
+fn hold_both(port: u16) -> Result<Vec<OwnedFd>, Errno> {
     let mut sockets =
         vec![hold(AddressFamily::Inet, &SockaddrIn::from(std::net::SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?];
     let any = SockaddrIn6::from(std::net::SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0));
@@ -117,9 +138,6 @@ fn reserve(port: u16, locks: Option<&File>) -> Result<Vec<OwnedFd>, Errno> {
         // A host without that family.
         Err(Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL) => {}
         Err(error) => return Err(error),
-    }
-    if let Some(file) = locks {
-        fcntl(file, FcntlArg::F_SETLK(&lock_of(port)))?;
     }
     Ok(sockets)
 }

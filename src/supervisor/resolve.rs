@@ -12,7 +12,7 @@ use super::ports::{Ports, port_name};
 use crate::diag::Problem;
 use crate::health::{self, Schedule, Target, TargetKind};
 use crate::plan::{
-    Encoding, PROCESS_MARK, Plan, ProbeKind, Readiness, Reference, Segment, Text, Tree, Unit, Value, VariableValue,
+    Encoding, PROCESS_MARK, Plan, ProbeKind, Question, Readiness, Reference, Segment, Text, Tree, Unit, Value, VariableValue,
     escape_for_collector, process_mark,
 };
 use crate::yaml;
@@ -52,6 +52,8 @@ pub struct Resolved {
     pub mark: String,
     /// How one finds out that it is ready, if it is asked.
     pub probe: Option<ResolvedProbe>,
+    /// What is asked for as long as it is ready.
+    pub liveness: Option<Target>,
 }
 
 /// A probe with every reference filled in.
@@ -242,36 +244,45 @@ impl Resolver {
             search,
             mark: format!("{PROCESS_MARK}={}", process_mark(&plan.job_id, &unit.name)),
             probe: None,
+            liveness: None,
         };
         if let Readiness::Probe(probe) = &unit.readiness {
-            let host = || probe.host.as_ref().map_or(Ok("127.0.0.1".to_owned()), |host| self.text(host));
-            let port = || {
-                let text = probe.port.as_ref().map_or(Ok(String::new()), |port| self.text(port))?;
-                text.parse::<u16>().map_err(|_| Problem::new(format!("the health check's port `{text}` is no port")))
-            };
-            let kind = match &probe.kind {
-                ProbeKind::Http { paths, statuses } => {
-                    TargetKind::Http { host: host()?, port: port()?, paths: paths.clone(), statuses: statuses.clone() }
-                }
-                ProbeKind::Tcp => TargetKind::Tcp { host: host()?, port: port()? },
-                ProbeKind::Grpc { service } => {
-                    TargetKind::Grpc { host: host()?, port: port()?, service: service.clone() }
-                }
-                ProbeKind::Exec { command } => TargetKind::Exec(health::Command {
-                    argv: self.words(command)?,
-                    environment: resolved.environment.clone(),
-                    cwd: resolved.cwd.clone(),
-                    search: resolved.search.clone(),
-                }),
-            };
+            let (target, port) = self.target(&probe.question, &resolved)?;
             resolved.probe = Some(ResolvedProbe {
-                target: Target { kind, request_timeout: seconds(probe.request_timeout_seconds) },
+                target,
                 schedule: probe.interval_seconds.map_or(Schedule::Growing, |s| Schedule::Fixed(seconds(s))),
                 limit: seconds(probe.timeout_seconds),
-                own_port: probe.port.as_ref().map(|_| port()).transpose()?.filter(|port| self.owns(unit, *port)),
+                own_port: port.filter(|port| self.owns(unit, *port)),
             });
         }
+        if let Some(liveness) = &unit.liveness {
+            resolved.liveness = Some(self.target(&liveness.question, &resolved)?.0);
+        }
         Ok(resolved)
+    }
+
+    /// What a question asks, and on which port.
+    fn target(&self, question: &Question, of: &Resolved) -> Result<(Target, Option<u16>), Problem> {
+        let host = || question.host.as_ref().map_or(Ok("127.0.0.1".to_owned()), |host| self.text(host));
+        let port = || {
+            let text = question.port.as_ref().map_or(Ok(String::new()), |port| self.text(port))?;
+            text.parse::<u16>().map_err(|_| Problem::new(format!("the health check's port `{text}` is no port")))
+        };
+        let kind = match &question.kind {
+            ProbeKind::Http { paths, statuses } => {
+                TargetKind::Http { host: host()?, port: port()?, paths: paths.clone(), statuses: statuses.clone() }
+            }
+            ProbeKind::Tcp => TargetKind::Tcp { host: host()?, port: port()? },
+            ProbeKind::Grpc { service } => TargetKind::Grpc { host: host()?, port: port()?, service: service.clone() },
+            ProbeKind::Exec { command } => TargetKind::Exec(health::Command {
+                argv: self.words(command)?,
+                environment: of.environment.clone(),
+                cwd: of.cwd.clone(),
+                search: of.search.clone(),
+            }),
+        };
+        let target = Target { kind, request_timeout: seconds(question.request_timeout_seconds) };
+        Ok((target, question.port.as_ref().map(|_| port()).transpose()?))
     }
 
     /// Whether a port is one of the unit's own. Fixed ports stand in a plan as numbers, so the number decides.

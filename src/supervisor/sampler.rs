@@ -123,6 +123,8 @@ struct Work {
 impl Work {
     fn add(&mut self, unit: Sampled) {
         self.running.insert(unit.process.clone());
+        // One that was started again has another root.
+        self.units.retain(|other| other.process != unit.process);
         self.units.push(unit);
     }
 

@@ -9,10 +9,14 @@ use std::sync::Arc;
 
 use super::machine::{Action, Cause, Input, Phase, ReadyWhen, Rule, Stage, UnitId};
 use crate::events::{ExitStatus, StopReason};
-use crate::plan::{Kind, OnExit};
+use crate::plan::{Exhausted, Kind, OnExit};
+
+mod recycle;
+
+use recycle::Recycle;
 
 /// The whole state of a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct State {
     rules: Arc<[Rule]>,
     /// Of each unit.
@@ -27,7 +31,12 @@ pub struct State {
     pub collector_failed: Option<ExitStatus>,
     /// Something of the collector needed SIGKILL.
     pub collector_killed: bool,
+    /// Since it was started last.
     ready_once: Vec<bool>,
+    /// Those that are stopped to be started again.
+    recycle: Vec<Option<Recycle>>,
+    /// Those that may not be started again.
+    exhausted: Vec<bool>,
     /// The sampler runs.
     served: bool,
     /// Graces are cut to fit.
@@ -53,6 +62,8 @@ impl State {
         Self {
             phases: vec![Phase::Waiting; rules.len()],
             ready_once: vec![false; rules.len()],
+            recycle: vec![None; rules.len()],
+            exhausted: vec![false; rules.len()],
             rules,
             stage: Stage::Start,
             cause: None,
@@ -85,6 +96,8 @@ impl State {
             Input::Spawned(unit) => self.spawned(unit, actions),
             Input::SpawnFailed(unit, code) => {
                 self.phases[unit] = Phase::Missing;
+                self.recycle[unit] = None;
+                self.recycle_those_that_can(actions);
                 self.failed(unit, Some(code), actions);
             }
             Input::NotStarted(unit) => {
@@ -100,17 +113,27 @@ impl State {
                 }
             }
             Input::NotReady(unit) => {
-                if self.phases[unit] == Phase::Up && !self.ending() {
+                if self.phases[unit] == Phase::Up && self.recycle[unit].is_none() && !self.ending() {
                     self.phases[unit] = Phase::Late;
                     actions.push(Action::Late(unit));
                     self.failed(unit, None, actions);
                 }
             }
             Input::Exited(unit, status) => self.exited(unit, status, actions),
-            Input::Gone(unit) => {
-                self.phases[unit] = Phase::Gone;
-                self.advance(actions);
+            Input::Hung(unit) => {
+                if self.satisfies(unit) && !self.ending() {
+                    actions.push(Action::Hung(unit));
+                    self.failed(unit, None, actions);
+                }
             }
+            Input::Exhausted(unit) => self.exhausted[unit] = true,
+            Input::Rested(unit) => {
+                if self.phases[unit] == Phase::Resting && !self.ending() {
+                    self.phases[unit] = Phase::Waiting;
+                    self.start_those_that_can(actions);
+                }
+            }
+            Input::Gone(unit) => self.gone(unit, actions),
             Input::Scraped | Input::Sampled => {
                 self.busy = false;
                 self.advance(actions);
@@ -124,9 +147,9 @@ impl State {
         }
     }
 
-    /// Starts the collector, or each unit whose needs are ready; then the driver.
+    /// Starts the collector, or each unit whose needs are ready, for the first time or again; then the driver.
     fn start_those_that_can(&mut self, actions: &mut Vec<Action>) {
-        if self.stage != Stage::Start {
+        if self.ending() {
             return;
         }
         if let Some(collector) = self.find(Kind::Collector) {
@@ -141,12 +164,12 @@ impl State {
         let able: Vec<UnitId> = self
             .middle()
             .filter(|id| self.phases[*id] == Phase::Waiting)
-            .filter(|id| self.rules[*id].needs.iter().all(|need| self.phases[*need].satisfies()))
+            .filter(|id| self.rules[*id].needs.iter().all(|need| self.satisfies(*need)))
             .collect();
         for unit in able {
             self.spawn(unit, actions);
         }
-        if self.middle().all(|id| self.phases[id].satisfies() || self.phases[id].fails()) {
+        if self.stage == Stage::Start && self.middle().all(|id| self.satisfies(id) || self.phases[id].fails()) {
             self.stage = Stage::Serve;
             self.served = true;
             actions.push(Action::Serve);
@@ -156,8 +179,14 @@ impl State {
         }
     }
 
+    /// Whether what needs a unit may start.
+    fn satisfies(&self, unit: UnitId) -> bool {
+        self.phases[unit].satisfies() && self.recycle[unit].is_none()
+    }
+
     fn spawn(&mut self, unit: UnitId, actions: &mut Vec<Action>) {
         self.phases[unit] = Phase::Starting;
+        self.ready_once[unit] = false;
         actions.push(Action::Spawn(unit));
     }
 
@@ -187,6 +216,9 @@ impl State {
         if self.ending() {
             return self.advance(actions);
         }
+        if self.recycle[unit].is_some() {
+            return self.recycle_those_that_can(actions);
+        }
         match self.rules[unit].ready {
             ReadyWhen::Started => self.ready(unit, Phase::Ready, actions),
             ReadyWhen::Probed | ReadyWhen::Done => actions.push(Action::Await(unit)),
@@ -197,6 +229,9 @@ impl State {
         self.phases[unit] = phase;
         self.ready_once[unit] = true;
         actions.push(Action::Ready(unit));
+        if self.rules[unit].liveness && phase == Phase::Ready {
+            actions.push(Action::Guard(unit));
+        }
         self.start_those_that_can(actions);
     }
 
@@ -205,8 +240,10 @@ impl State {
         let before = self.phases[unit];
         let task_done = self.rules[unit].ready == ReadyWhen::Done && before == Phase::Up && status.success();
         let driver_ended = kind == Kind::Driver && !self.ending();
-        let stopped = before == Phase::Stopping;
-        let expected = stopped || task_done || driver_ended;
+        let stopped = matches!(before, Phase::Stopping | Phase::Felled | Phase::Recycling);
+        // What it needs is being started again, and its own turn to be stopped would have come.
+        let recycled = self.recycle[unit].is_some();
+        let expected = stopped || recycled || task_done || driver_ended;
         let was_ready = self.ready_once[unit] || task_done;
         actions.push(Action::Ended { unit, status, expected, was_ready });
         if stopped {
@@ -216,7 +253,7 @@ impl State {
             }
             return;
         }
-        if before == Phase::Up {
+        if before == Phase::Up || (before == Phase::Ready && self.rules[unit].liveness) {
             actions.push(Action::Forget(unit));
         }
         self.phases[unit] = Phase::Dead;
@@ -226,6 +263,8 @@ impl State {
         }
         if self.ending() {
             self.advance(actions);
+        } else if recycled {
+            self.recycle_those_that_can(actions);
         } else if driver_ended {
             self.begin_stop(Cause::DriverEnded(status), StopReason::DriverEnded, false, actions);
         } else if task_done {
@@ -236,20 +275,34 @@ impl State {
         }
     }
 
-    /// A unit is `Dead`, `Late` or `Missing`, and nobody asked for it. `code` is a shell's if it could not be started.
+    /// A unit is `Dead`, `Late` or `Missing`, or hangs, and nobody asked for it. `code` is a shell's if it could not be
+    /// started: then another try would end in the same way.
     fn failed(&mut self, unit: UnitId, code: Option<i32>, actions: &mut Vec<Action>) {
         if self.ending() {
             return self.advance(actions);
         }
         let was_ready = self.ready_once[unit];
         let process = self.rules[unit].name.clone();
+        if let (OnExit::Restart(policy), None, false) = (self.rules[unit].on_exit, code, self.exhausted[unit]) {
+            return self.restart(unit, policy, actions);
+        }
+        if self.phases[unit] == Phase::Ready {
+            // It hangs.
+            self.phases[unit] = Phase::Felled;
+            actions.push(Action::Stop(unit));
+        }
+        let ignored = match self.rules[unit].on_exit {
+            OnExit::Ignore => true,
+            OnExit::Restart(policy) => policy.exhausted == Exhausted::Ignore,
+            OnExit::Stop => false,
+        };
         match (self.rules[unit].kind, code) {
             (Kind::Driver, Some(code)) => {
                 self.begin_stop(Cause::DriverMissing(code), StopReason::StartFailed { process }, true, actions);
             }
             // Telemetry never changes the result.
             (Kind::Collector, _) if was_ready => {}
-            (Kind::Service | Kind::Server, _) if self.rules[unit].on_exit == OnExit::Ignore => {
+            (Kind::Service | Kind::Server, _) if ignored => {
                 actions.push(Action::GoOnWithout(unit));
                 self.start_those_that_can(actions);
             }
@@ -279,6 +332,7 @@ impl State {
     fn begin_stop(&mut self, cause: Cause, reason: StopReason, hurried: bool, actions: &mut Vec<Action>) {
         self.cause = Some(cause.clone());
         self.hurried = hurried;
+        self.recycle.fill(None);
         actions.push(Action::BeginStop { reason, hurried });
         for (unit, phase) in self.phases.iter().enumerate() {
             match phase {
@@ -337,5 +391,4 @@ impl State {
 }
 
 #[cfg(test)]
-#[path = "state_tests.rs"]
 mod tests;

@@ -162,7 +162,12 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
             (None, Some("task")) => Readiness::Exited { timeout_seconds: None },
             (None, _) => Readiness::Started,
         },
-        on_exit: if string("on_exit") == Some("ignore") { OnExit::Ignore } else { OnExit::Stop },
+        liveness: job.get("liveness").map(|liveness| Liveness {
+            question: question(liveness, name, port),
+            interval_seconds: liveness["interval_seconds"].as_f64().unwrap_or(0.05),
+            failure_threshold: 2,
+        }),
+        on_exit: on_exit(job),
         stop: StopPolicy {
             signal: StopSignal::parse(string("stop_signal").unwrap_or("TERM")).expect("a signal"),
             grace_seconds: job["grace_seconds"].as_f64().unwrap_or(10.0),
@@ -176,7 +181,33 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
     }
 }
 
+fn on_exit(job: &Value) -> OnExit {
+    match job["on_exit"].as_str() {
+        Some("ignore") => OnExit::Ignore,
+        Some("restart") => {
+            let restart = &job["restart"];
+            OnExit::Restart(RestartPolicy {
+                limit: restart["limit"].as_u64().map_or(5, |limit| u32::try_from(limit).expect("a small number")),
+                window_seconds: restart["window_seconds"].as_f64().unwrap_or(300.0),
+                backoff_seconds: restart["backoff_seconds"].as_f64().unwrap_or(0.01),
+                backoff_max_seconds: restart["backoff_max_seconds"].as_f64().unwrap_or(0.1),
+                also_dependants: restart["also_dependants"].as_bool().unwrap_or(false),
+                exhausted: if restart["exhausted"] == "ignore" { Exhausted::Ignore } else { Exhausted::Stop },
+            })
+        }
+        _ => OnExit::Stop,
+    }
+}
+
 fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
+    Probe {
+        question: question(probe, own, port),
+        timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
+        interval_seconds: None,
+    }
+}
+
+fn question(probe: &Value, own: &str, port: Option<PortChoice>) -> Question {
     let kind = match probe["type"].as_str().unwrap_or("http") {
         "tcp" => ProbeKind::Tcp,
         "exec" => ProbeKind::Exec { command: texts(&probe["command"], own) },
@@ -186,7 +217,7 @@ fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
         },
     };
     let of_host = !matches!(kind, ProbeKind::Exec { .. });
-    Probe {
+    Question {
         kind,
         host: of_host.then(|| Text::from(probe["host"].as_str().unwrap_or("127.0.0.1"))),
         // As a compiled plan has it: a fixed port is a number.
@@ -195,8 +226,6 @@ fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
             (_, Some(PortChoice::Fixed(port))) => Text::from(port.to_string()),
             _ => Text::reference(Reference::Port { process: own.to_owned(), key: None }),
         }),
-        timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
-        interval_seconds: None,
         request_timeout_seconds: probe["request_timeout_seconds"].as_f64().unwrap_or(5.0),
     }
 }

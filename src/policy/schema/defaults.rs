@@ -6,7 +6,7 @@
 use indexmap::IndexMap;
 
 use super::kinds::Table;
-use super::value::{boolean, entries};
+use super::value::{boolean, entries, literal};
 use crate::inputs::{Node, NodeValue, merge, prune};
 use crate::plan::{Kind, PortChoice, StopPolicy, StopSignal};
 
@@ -67,6 +67,11 @@ pub fn apply(own: &Node, layers: &[&Node], table: &Table, kind: ByKind, is_task:
                 let value = NodeValue::Map(IndexMap::from([("timeout_seconds".to_owned(), limit)]));
                 map.insert("health_check".into(), Node { value, location });
             }
+        }
+        // How often and when: it does not say whether.
+        let on_exit = said("on_exit").or_else(|| map.get("on_exit")).and_then(literal);
+        if on_exit != Some("restart") {
+            map.shift_remove("restart");
         }
         let on_by_kind = [("health_check", kind.health.is_some() || is_task), ("metrics", kind.metrics)];
         for (key, on) in on_by_kind {

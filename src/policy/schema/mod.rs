@@ -12,6 +12,7 @@ mod job;
 mod kinds;
 mod names;
 mod otel;
+mod probes;
 mod process;
 mod processes;
 mod reference;

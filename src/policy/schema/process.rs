@@ -69,11 +69,8 @@ impl Process<'_> {
                 .collect(),
             depends_on: if has("depends_on") { placed_names(fields.items("depends_on")) } else { Vec::new() },
             readiness,
-            on_exit: if has("on_exit") && fields.text("on_exit").as_deref() == Some("ignore") {
-                OnExit::Ignore
-            } else {
-                OnExit::Stop
-            },
+            liveness: if has("liveness") { self.liveness(&fields, has_port, problems) } else { None },
+            on_exit: if has("on_exit") { self.on_exit(&fields, problems) } else { OnExit::Stop },
             stop: StopPolicy {
                 signal: fields
                     .text("stop_signal")
@@ -94,7 +91,7 @@ impl Process<'_> {
         }
     }
 
-    fn wrong(&self, key: &str, location: Location, message: impl Into<String>) -> Problem {
+    pub(super) fn wrong(&self, key: &str, location: Location, message: impl Into<String>) -> Problem {
         Problem::new(message).at(format!("{}.{key}", self.path)).in_file(location)
     }
 
@@ -134,60 +131,6 @@ impl Process<'_> {
         }
     }
 
-    fn readiness(&self, fields: &Fields<'_>, has_port: bool, problems: &mut Problems) -> Readiness {
-        let said = fields.said("health_check");
-        if self.type_name == "task" && self.kind == Kind::Service {
-            let limit = said.and_then(entries).and_then(|map| map.get("timeout_seconds"));
-            return Readiness::Exited { timeout_seconds: limit.and_then(super::value::num) };
-        }
-        let empty = super::otel::empty();
-        let node = match said {
-            Some(node) if matches!(node.value, NodeValue::Map(_)) => node,
-            None if self.by_kind.health.is_some() => &empty,
-            _ => return Readiness::Started,
-        };
-        let check = Fields::new(node, &tables::HEALTH_CHECK);
-        let (paths, timeout) = self.by_kind.health.unwrap_or((&["/health"], 60.0));
-        let location = said.map_or_else(|| self.node.location.clone(), |said| said.location.clone());
-        let kind = match check.text("type").as_deref() {
-            Some("tcp") => ProbeKind::Tcp,
-            Some("exec") => {
-                let command = check.said("command").map(words).unwrap_or_default();
-                if command.is_empty() {
-                    problems.push(self.wrong(
-                        "health_check.command",
-                        location.clone(),
-                        "an `exec` check needs a command",
-                    ));
-                }
-                ProbeKind::Exec { command }
-            }
-            Some("grpc") => ProbeKind::Grpc { service: check.text("service").unwrap_or_default() },
-            _ => ProbeKind::Http { paths: probe_paths(&check, paths), statuses: statuses(&check) },
-        };
-        let is_exec = matches!(kind, ProbeKind::Exec { .. });
-        let own = |reference: Reference| Text::reference(reference);
-        if !is_exec && !has_port && check.said("port").is_none() {
-            problems.push(
-                self.wrong("health_check", location, "the check has no port to ask")
-                    .hint("give the process a `port`, or `health_check.port`"),
-            );
-        }
-        let port = check.said("port").map_or_else(
-            || Some(own(Reference::Port { process: "self".into(), key: None })),
-            |node| super::value::int(node).map(|port| Text::literal(port.to_string())).or_else(|| late(node)),
-        );
-        let host = check.late("host").unwrap_or_else(|| own(Reference::Host { process: "self".into() }));
-        Readiness::Probe(Probe {
-            kind,
-            host: (!is_exec).then_some(host),
-            port: if is_exec { None } else { port },
-            timeout_seconds: check.num("timeout_seconds").unwrap_or(timeout),
-            interval_seconds: check.num("interval_seconds"),
-            request_timeout_seconds: check.num("request_timeout_seconds").unwrap_or(5.0),
-        })
-    }
-
     fn metrics(&self, fields: &Fields<'_>, has_port: bool, problems: &mut Problems) -> Option<MetricsSpec> {
         self.table.key("metrics")?;
         let said = fields.said("metrics");
@@ -224,27 +167,6 @@ pub fn log_mode(fields: &Fields<'_>, default: LogMode) -> LogMode {
         Some("pipe") => LogMode::Pipe,
         Some("file") => LogMode::File,
         _ => default,
-    }
-}
-
-fn probe_paths(check: &Fields<'_>, default: &[&str]) -> Vec<String> {
-    let said: Option<Vec<String>> = check.said("path").map(|node| match items(node) {
-        Some(list) => list.iter().filter_map(|item| literal(item).map(str::to_owned)).collect(),
-        None => literal(node).map(str::to_owned).into_iter().collect(),
-    });
-    let paths = said.filter(|paths| !paths.is_empty());
-    let slash = |path: String| if path.starts_with('/') { path } else { format!("/{path}") };
-    paths.unwrap_or_else(|| default.iter().map(|path| (*path).to_owned()).collect()).into_iter().map(slash).collect()
-}
-
-fn statuses(check: &Fields<'_>) -> Vec<(u16, u16)> {
-    match check.said("statuses") {
-        None => vec![(200, 299)],
-        Some(node) => match items(node) {
-            Some(list) if !list.is_empty() => list.iter().filter_map(status).collect(),
-            Some(_) => vec![(200, 299)],
-            None => vec![(100, 599)],
-        },
     }
 }
 

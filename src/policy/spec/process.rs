@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 
 use super::Placed;
 use crate::diag::Location;
-use crate::plan::{Kind, LogMode, OnExit, PortChoice, Readiness, Stdin, StopPolicy, Text, Tree, Value};
+use crate::plan::{Kind, Liveness, LogMode, OnExit, PortChoice, Readiness, Stdin, StopPolicy, Text, Tree, Value};
 
 /// What is executed.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,8 @@ pub struct ProcessSpec {
     pub depends_on: Vec<Placed<String>>,
     /// When it counts as ready. A probe without `port` of its own has `${port:self}`, `host` is `${host:self}`.
     pub readiness: Readiness,
+    /// How one finds out that it hangs.
+    pub liveness: Option<Liveness>,
     /// What its unexpected end does.
     pub on_exit: OnExit,
     /// How it is stopped.

@@ -11,7 +11,9 @@ mod telemetry;
 pub use driver::DRIVER;
 pub use job::{ATTRIBUTES, EITHER, HOOKS, JOB, PORTS, PROCESS_DEFAULTS, SITE, TARGET, TARGETS};
 pub use otel::OTEL;
-pub use process::{COLLECTOR_DEFAULTS, DEFAULTS_ALL, DEFAULTS_SERVERS, DEFAULTS_SERVICES, ENV, HEALTH_CHECK, METRICS};
+pub use process::{
+    COLLECTOR_DEFAULTS, DEFAULTS_ALL, DEFAULTS_SERVERS, DEFAULTS_SERVICES, ENV, HEALTH_CHECK, LIVENESS, METRICS, RESTART,
+};
 pub use server::SERVER;
 pub use service::SERVICE;
 pub use telemetry::TELEMETRY;
@@ -19,7 +21,7 @@ pub use telemetry::TELEMETRY;
 use super::kinds::Table;
 
 /// All tables, in the order of the reference.
-pub const ALL: [&Table; 26] = [
+pub const ALL: [&Table; 28] = [
     &JOB,
     &PROCESS_DEFAULTS,
     &PORTS,
@@ -27,6 +29,8 @@ pub const ALL: [&Table; 26] = [
     &process::PROCESS,
     &METRICS,
     &HEALTH_CHECK,
+    &LIVENESS,
+    &RESTART,
     &service::VLLM,
     &service::COMMAND,
     &service::TASK,

@@ -1,7 +1,7 @@
 //! Keys of every process (docs/api.md sections 4 and 8).
 
 use super::super::kinds::{
-    ARGUMENT, Key, Keys, LABEL, LATE, TEXT, Table, Type, VARIABLE_VALUE, WORD, key, later, with,
+    ARGUMENT, COUNT, Key, Keys, LABEL, LATE, TEXT, Table, Type, VARIABLE_VALUE, WORD, key, later, with,
 };
 
 /// `env`.
@@ -43,14 +43,19 @@ pub const PROCESS_KEYS: &[Key] = &[
         "by kind",
         "how one finds out that it is ready",
     ),
-    later("liveness"),
+    key(
+        "liveness",
+        Type::OneOf(&[Type::Off, Type::Table(&LIVENESS)]),
+        "off",
+        "asked for as long as it is ready: one that hangs is stopped, and `on_exit` decides",
+    ),
     with(
         "on_exit",
-        Type::Word(&["stop", "ignore"], &["restart"]),
+        Type::Word(&["stop", "restart", "ignore"], &[]),
         "stop",
-        "an exit that nobody asked for, 0 too, and never getting ready: `stop` ends the job; `ignore` is a warning, and those that depend on it are not started",
+        "an exit that nobody asked for, 0 too, never getting ready, and hanging: `stop` ends the job; `restart` starts it again on its port; `ignore` is a warning, and those that depend on it are not started",
     ),
-    later("restart"),
+    key("restart", Type::Table(&RESTART), "{}", "how often and when; only with `on_exit = \"restart\"`"),
     key("stop_signal", Type::Signal, "by kind", "the signal that stops it; `SIG` in front is allowed"),
     key("grace_seconds", Type::Num(false), "by kind", "seconds until KILL goes to its whole tree"),
     key(
@@ -94,30 +99,69 @@ pub const METRICS: Table = Table {
     without: &[],
 };
 
+/// What a probe asks.
+const QUESTION_KEYS: &[Key] = &[
+    with("type", Type::Word(&["http", "tcp", "exec", "grpc"], &[]), "http", "what is asked"),
+    key(
+        "path",
+        Type::OneOf(&[WORD, Type::List(&WORD)]),
+        "`/health`, or by kind",
+        "of a list the first that is not answered 404 or 405 decides",
+    ),
+    key(
+        "statuses",
+        Type::OneOf(&[Type::Word(&["any"], &[]), Type::List(&Type::Status)]),
+        "`[\"200-299\"]`",
+        "what counts as a good answer",
+    ),
+    key("port", Type::LatePort, "the process's own", ""),
+    key("host", LATE, "the process's own", ""),
+    key("command", Type::List(&ARGUMENT), "", "`exec`: good when it ends with 0"),
+    with("service", TEXT, "", "`grpc`: the service asked for"),
+    with("request_timeout_seconds", Type::Num(true), "5", "limit of one probe"),
+];
+
 /// `health_check`.
 pub const HEALTH_CHECK: Table = Table {
     title: "`health_check` of a process",
+    parts: &[
+        QUESTION_KEYS,
+        &[
+            key("timeout_seconds", Type::Num(true), "60, or by kind", "from spawn to ready"),
+            key("interval_seconds", Type::Num(true), "0.02 growing to 1", "between two probes"),
+        ],
+    ],
+    without: &[],
+};
+
+/// `liveness`.
+pub const LIVENESS: Table = Table {
+    title: "`liveness` of a process",
+    parts: &[
+        QUESTION_KEYS,
+        &[
+            with("interval_seconds", Type::Num(true), "10", "between two probes"),
+            with("failure_threshold", COUNT, "3", "that many bad answers in a row: it hangs"),
+        ],
+    ],
+    without: &[],
+};
+
+/// `restart`.
+pub const RESTART: Table = Table {
+    title: "`restart` of a process",
     parts: &[&[
-        with("type", Type::Word(&["http", "tcp", "exec", "grpc"], &[]), "http", "what is asked"),
-        key(
-            "path",
-            Type::OneOf(&[WORD, Type::List(&WORD)]),
-            "`/health`, or by kind",
-            "of a list the first that is not answered 404 or 405 decides",
+        with("limit", Type::Int(0, 1_000_000), "5", "at most that many times"),
+        with("window_seconds", Type::Num(true), "300", "within this time"),
+        with("backoff_seconds", Type::Num(false), "1", "from its end to the first new start; doubled with each further one"),
+        with("backoff_max_seconds", Type::Num(false), "30", "the greatest back-off"),
+        with(
+            "also_dependants",
+            Type::Bool,
+            "false",
+            "those that need it, directly or not, are stopped before and started again after it",
         ),
-        key(
-            "statuses",
-            Type::OneOf(&[Type::Word(&["any"], &[]), Type::List(&Type::Status)]),
-            "`[\"200-299\"]`",
-            "what counts as ready",
-        ),
-        key("port", Type::LatePort, "the process's own", ""),
-        key("host", LATE, "the process's own", ""),
-        key("command", Type::List(&ARGUMENT), "", "`exec`: ready when it ends with 0"),
-        with("service", TEXT, "", "`grpc`: the service asked for"),
-        key("timeout_seconds", Type::Num(true), "60, or by kind", "from spawn to ready"),
-        key("interval_seconds", Type::Num(true), "0.02 growing to 1", "between two probes"),
-        with("request_timeout_seconds", Type::Num(true), "5", "limit of one probe"),
+        with("exhausted", Type::Word(&["stop", "ignore"], &[]), "stop", "what one end too many does, as for `on_exit`"),
     ]],
     without: &[],
 };

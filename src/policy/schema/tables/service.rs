@@ -50,7 +50,7 @@ pub const COMMAND: Table =
 pub const TASK: Table = Table {
     title: "Services: `gym.task`, type `task`",
     parts: &[SERVICE_KEYS, PROCESS_KEYS, &[TASK_HEALTH_CHECK]],
-    without: &["metrics"],
+    without: &["metrics", "liveness"],
 };
 
 /// A task is ready when it ends: only how long that may take can be said.

@@ -62,7 +62,7 @@ pub fn process<'a>(spec: &'a Spec, name: &str) -> &'a ProcessSpec {
 
 pub fn http(process: &ProcessSpec) -> (Vec<String>, f64) {
     match &process.readiness {
-        Readiness::Probe(probe) => match &probe.kind {
+        Readiness::Probe(probe) => match &probe.question.kind {
             ProbeKind::Http { paths, .. } => (paths.clone(), probe.timeout_seconds),
             other => panic!("{other:?}"),
         },

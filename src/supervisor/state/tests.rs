@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::super::machine::{Action, Input, Phase, ReadyWhen, Rule, Stage, UnitId};
+use crate::supervisor::machine::{Action, Input, Phase, ReadyWhen, Rule, Stage, UnitId};
 use super::{State, step};
 use crate::events::ExitStatus;
-use crate::plan::{Kind, OnExit};
+use crate::plan::{Exhausted, Kind, OnExit, RestartPolicy};
 
 const COLLECTOR: UnitId = 0;
 const MODEL: UnitId = 1;
@@ -18,7 +18,18 @@ fn exit(code: i32) -> ExitStatus {
     ExitStatus { code: Some(code), signal: None }
 }
 
-/// A collector, a model, an agent that needs it, and a driver.
+fn restart(also_dependants: bool, exhausted: Exhausted) -> OnExit {
+    OnExit::Restart(RestartPolicy {
+        limit: 1,
+        window_seconds: 60.0,
+        backoff_seconds: 1.0,
+        backoff_max_seconds: 1.0,
+        also_dependants,
+        exhausted,
+    })
+}
+
+/// A collector, a model that is asked if it is alive, an agent that needs it, and a driver.
 fn rules(on_exit: OnExit, model: ReadyWhen) -> Arc<[Rule]> {
     let rule = |name: &str, kind, needs: &[UnitId], needed_by: &[UnitId], ready| Rule {
         name: name.into(),
@@ -26,6 +37,7 @@ fn rules(on_exit: OnExit, model: ReadyWhen) -> Arc<[Rule]> {
         needs: needs.to_vec(),
         needed_by: needed_by.to_vec(),
         ready,
+        liveness: name == "model",
         on_exit,
     };
     [
@@ -164,6 +176,43 @@ fn a_start_that_hangs_is_given_up_and_stopped_if_it_comes_after_all() {
     "#);
 }
 
+#[test]
+fn what_needs_it_is_stopped_before_and_started_again_after_it() {
+    let mut inputs = all_up();
+    inputs.extend([
+        Input::Hung(MODEL),
+        Input::Exited(AGENT, exit(0)),
+        Input::Gone(AGENT),
+        Input::Exited(MODEL, exit(143)),
+        Input::Gone(MODEL),
+        Input::Rested(MODEL),
+        Input::Spawned(MODEL),
+        Input::ProbeGood(MODEL),
+        Input::Spawned(AGENT),
+        Input::ProbeGood(AGENT),
+        Input::Exhausted(MODEL),
+        Input::Exited(MODEL, exit(1)),
+    ]);
+    insta::assert_snapshot!(story(restart(true, Exhausted::Ignore), &inputs), @r#"
+    "#);
+}
+
+#[test]
+fn a_death_restarts_the_process_alone_and_one_too_many_ends_the_job() {
+    let mut inputs = all_up();
+    inputs.extend([
+        Input::Exited(MODEL, exit(1)),
+        Input::Gone(MODEL),
+        Input::Rested(MODEL),
+        Input::Spawned(MODEL),
+        Input::ProbeGood(MODEL),
+        Input::Exhausted(MODEL),
+        Input::Exited(MODEL, exit(1)),
+    ]);
+    insta::assert_snapshot!(story(restart(false, Exhausted::Stop), &inputs), @r#"
+    "#);
+}
+
 /// What the host still owes, and what may happen of itself.
 #[derive(Clone, Debug)]
 struct World {
@@ -174,6 +223,9 @@ struct World {
     limited_starts: Vec<bool>,
     /// Started after they were given up: they are stopped at once, out of order.
     stuck: Vec<bool>,
+    guarded: Vec<bool>,
+    resting: Vec<bool>,
+    restarted: Vec<bool>,
     scraping: bool,
     sampling: bool,
     told: u32,
@@ -190,6 +242,9 @@ impl World {
             awaited: vec![false; count],
             limited_starts: vec![false; count],
             stuck: vec![false; count],
+            guarded: vec![false; count],
+            resting: vec![false; count],
+            restarted: vec![false; count],
             scraping: false,
             sampling: false,
             told: 0,
@@ -209,7 +264,9 @@ impl World {
                         inputs.push(Input::NotStarted(unit));
                     }
                 }
-                Phase::Stopping if !self.running[unit] => inputs.push(Input::Gone(unit)),
+                Phase::Stopping | Phase::Felled | Phase::Recycling if !self.running[unit] => {
+                    inputs.push(Input::Gone(unit));
+                }
                 _ => {}
             }
             if self.running[unit] {
@@ -217,6 +274,12 @@ impl World {
             }
             if self.awaited[unit] {
                 inputs.extend([Input::ProbeGood(unit), Input::NotReady(unit)]);
+            }
+            if self.guarded[unit] {
+                inputs.push(Input::Hung(unit));
+            }
+            if self.resting[unit] {
+                inputs.push(Input::Rested(unit));
             }
         }
         if self.scraping {
@@ -236,6 +299,12 @@ impl World {
 
     fn happens(&self, input: &Input) -> Self {
         let mut world = self.clone();
+        // One restart each is enough to see.
+        if let Input::Exited(unit, _) | Input::NotReady(unit) | Input::Hung(unit) = input
+            && world.restarted[*unit]
+        {
+            world.state = step(&world.state, &Input::Exhausted(*unit)).0;
+        }
         match input {
             Input::Spawned(unit) => world.running[*unit] = true,
             Input::Exited(unit, _) => world.running[*unit] = false,
@@ -244,20 +313,28 @@ impl World {
                 world.stuck[*unit] = true;
             }
             Input::ProbeGood(unit) | Input::NotReady(unit) => world.awaited[*unit] = false,
+            Input::Hung(unit) => world.guarded[*unit] = false,
+            Input::Rested(unit) => world.resting[*unit] = false,
             Input::Scraped => world.scraping = false,
             Input::Sampled => world.sampling = false,
             Input::Told(_) => world.told += 1,
             Input::TimeUp => world.limited = false,
             _ => {}
         }
-        let (state, actions) = step(&self.state, input);
+        let (state, actions) = step(&world.state, input);
         world.state = state;
         for action in actions {
             world.check(&action);
             match action {
                 Action::Await(unit) => world.awaited[unit] = true,
                 Action::LimitStart(unit) => world.limited_starts[unit] = true,
-                Action::Forget(unit) | Action::Stop(unit) => world.awaited[unit] = false,
+                Action::Guard(unit) => world.guarded[unit] = true,
+                Action::Forget(unit) | Action::Stop(unit) => {
+                    world.awaited[unit] = false;
+                    world.guarded[unit] = false;
+                }
+                Action::Restart(unit) => world.restarted[unit] = true,
+                Action::Rest(unit) => world.resting[unit] = true,
                 Action::Scrape => world.scraping = true,
                 Action::Sample => world.sampling = true,
                 Action::Finish => world.finished = true,
@@ -267,17 +344,28 @@ impl World {
         world
     }
 
+    fn rules_of(&self, unit: UnitId) -> OnExit {
+        self.state.rules[unit].on_exit
+    }
+
     fn check(&self, action: &Action) {
         let phases = &self.state.phases;
         match action {
             Action::Spawn(unit) => {
                 assert!(self.state.stage < Stage::EndDriver, "nothing starts while the job ends");
+                assert!(!self.running[*unit], "one that runs is not started");
                 assert!(*unit == COLLECTOR || matches!(phases[COLLECTOR], Phase::Ready | Phase::Dead));
                 assert!(*unit != AGENT || phases[MODEL].satisfies(), "the agent needs the model");
                 assert!(*unit != DRIVER || [MODEL, AGENT].iter().all(|u| phases[*u].satisfies() || phases[*u].fails()));
             }
             Action::Stop(unit) if self.state.stage < Stage::EndAll => {
+                let ending = self.state.stage >= Stage::EndDriver;
+                let with_agent = matches!(self.rules_of(*unit), OnExit::Restart(policy) if policy.also_dependants);
                 let later: &[UnitId] = match *unit {
+                    // It hangs: nobody waits for it.
+                    _ if phases[*unit] == Phase::Felled => &[],
+                    MODEL if !ending && with_agent => &[AGENT],
+                    _ if !ending => &[],
                     DRIVER => &[],
                     AGENT => &[DRIVER],
                     MODEL => &[DRIVER, AGENT],
@@ -303,6 +391,9 @@ fn the_whole_table_keeps_its_promises() {
         (OnExit::Ignore, ReadyWhen::Probed),
         (OnExit::Stop, ReadyWhen::Done),
         (OnExit::Ignore, ReadyWhen::Started),
+        (restart(false, Exhausted::Stop), ReadyWhen::Probed),
+        (restart(true, Exhausted::Ignore), ReadyWhen::Probed),
+        (restart(true, Exhausted::Stop), ReadyWhen::Done),
     ] {
         let first = World::new(rules(on_exit, model)).happens(&Input::Begin);
         let mut seen: BTreeMap<String, usize> = BTreeMap::from([(format!("{first:?}"), 0)]);
