@@ -18,7 +18,8 @@ pub use job::{
     CollectorPlan, MemoryPlan, MemoryScope, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source, TelemetryPlan,
 };
 pub use process::{
-    COLLECTOR, DRIVER, Exhausted, Kind, Liveness, LogMode, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind, Question,
-    Readiness, RestartPolicy, ShownValue, Stdin, StopPolicy, StopSignal, Unit, Variable, VariableValue, process_mark,
+    COLLECTOR, DRIVER, Exhausted, Kind, Liveness, LogMode, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind,
+    Question, Readiness, RestartPolicy, ShownValue, Stdin, StopPolicy, StopSignal, Unit, Variable, VariableValue,
+    process_mark,
 };
 pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 
 use super::spec::{Detail, ProcessSpec, Spec, TargetSpec};
 use crate::plan::{
-    COLLECTOR, Kind, OnExit, PortChoice, Probe, ProbeKind, Question, Readiness, Reference, ScrapeTarget, Stdin, StopPolicy, Text,
-    Tree, Unit, Variable,
+    COLLECTOR, Kind, OnExit, PortChoice, Probe, ProbeKind, Question, Readiness, Reference, ScrapeTarget, Stdin,
+    StopPolicy, Text, Tree, Unit, Variable,
 };
 
 /// Statuses of a good answer.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::plan::{Kind, Plan, Readiness, ShownValue, Unit, Value, VariableValue};
+use crate::plan::{Kind, OnExit, Plan, Readiness, ShownValue, Unit, Value, VariableValue};
 
 /// Which part of a plan is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::ports::{Ports, port_name};
 use crate::diag::Problem;
 use crate::health::{self, Schedule, Target, TargetKind};
 use crate::plan::{
-    Encoding, PROCESS_MARK, Plan, ProbeKind, Question, Readiness, Reference, Segment, Text, Tree, Unit, Value, VariableValue,
-    escape_for_collector, process_mark,
+    Encoding, PROCESS_MARK, Plan, ProbeKind, Question, Readiness, Reference, Segment, Text, Tree, Unit, Value,
+    VariableValue, escape_for_collector, process_mark,
 };
 use crate::yaml;
 

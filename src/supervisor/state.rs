@@ -97,8 +97,8 @@ impl State {
             Input::SpawnFailed(unit, code) => {
                 self.phases[unit] = Phase::Missing;
                 self.recycle[unit] = None;
-                self.recycle_those_that_can(actions);
                 self.failed(unit, Some(code), actions);
+                self.recycle_those_that_can(actions);
             }
             Input::NotStarted(unit) => {
                 if self.phases[unit] == Phase::Starting {
@@ -169,7 +169,7 @@ impl State {
         for unit in able {
             self.spawn(unit, actions);
         }
-        if self.stage == Stage::Start && self.middle().all(|id| self.satisfies(id) || self.phases[id].fails()) {
+        if self.stage == Stage::Start && self.middle().all(|id| self.satisfies(id) || self.fails(id)) {
             self.stage = Stage::Serve;
             self.served = true;
             actions.push(Action::Serve);
@@ -184,6 +184,11 @@ impl State {
         self.phases[unit].satisfies() && self.recycle[unit].is_none()
     }
 
+    /// Whether what needs a unit will never start.
+    fn fails(&self, unit: UnitId) -> bool {
+        self.phases[unit].fails() && self.recycle[unit].is_none()
+    }
+
     fn spawn(&mut self, unit: UnitId, actions: &mut Vec<Action>) {
         self.phases[unit] = Phase::Starting;
         self.ready_once[unit] = false;
@@ -193,7 +198,7 @@ impl State {
     /// Skips what needs a failed unit, directly or not, naming the one that failed first.
     fn skip_those_that_cannot(&mut self, actions: &mut Vec<Action>) {
         let failed: Vec<UnitId> =
-            self.middle().filter(|id| self.phases[*id].fails() && self.phases[*id] != Phase::Skipped).collect();
+            self.middle().filter(|id| self.fails(*id) && self.phases[*id] != Phase::Skipped).collect();
         for because in failed {
             let mut queue = VecDeque::from(self.rules[because].needed_by.clone());
             while let Some(unit) = queue.pop_front() {
@@ -283,7 +288,10 @@ impl State {
         }
         let was_ready = self.ready_once[unit];
         let process = self.rules[unit].name.clone();
-        if let (OnExit::Restart(policy), None, false) = (self.rules[unit].on_exit, code, self.exhausted[unit]) {
+        let in_middle = matches!(self.rules[unit].kind, Kind::Service | Kind::Server);
+        if let (true, OnExit::Restart(policy), None, false) =
+            (in_middle, self.rules[unit].on_exit, code, self.exhausted[unit])
+        {
             return self.restart(unit, policy, actions);
         }
         if self.phases[unit] == Phase::Ready {
@@ -302,7 +310,7 @@ impl State {
             }
             // Telemetry never changes the result.
             (Kind::Collector, _) if was_ready => {}
-            (Kind::Service | Kind::Server, _) if ignored => {
+            _ if in_middle && ignored => {
                 actions.push(Action::GoOnWithout(unit));
                 self.start_those_that_can(actions);
             }

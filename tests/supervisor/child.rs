@@ -95,6 +95,7 @@ impl Program {
                 append(rest, &std::env::vars().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join("\n"))
             }
             "pid" => append(rest, &std::process::id().to_string()),
+            "remove" => std::fs::remove_file(rest).expect("a file to take away"),
             "sleep" => sleep(parse(rest)),
             "exit" => end(parse(rest)),
             "raise" => die_of(signal_of(rest)),

@@ -24,13 +24,14 @@ mod jobs;
 mod output;
 mod plan;
 mod ports;
+mod restart;
 mod start;
 mod trees;
 
 use std::process::ExitCode;
 
 const CASES: &[&[cases::Case]] =
-    &[start::CASES, ports::CASES, end::CASES, trees::CASES, output::CASES, collector::CASES];
+    &[start::CASES, ports::CASES, end::CASES, trees::CASES, output::CASES, collector::CASES, restart::CASES];
 
 /// The same executable is the runner of the cases, the children of their jobs (`child STEP...`), and the gymrun under test
 /// (`run JOB`), each in a process of its own.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use gymrun::plan::{
-    CollectorPlan, Kind, LogMode, MemoryPlan, MemoryScope, OnExit, Plan, PortChoice, PortPolicy, Probe, ProbeKind,
-    Readiness, Reference, Stdin, StopPolicy, StopSignal, TelemetryPlan, Text, Tree, Unit, Value as PlanValue, Variable,
-    VariableValue,
+    CollectorPlan, Exhausted, Kind, Liveness, LogMode, MemoryPlan, MemoryScope, OnExit, Plan, PortChoice, PortPolicy,
+    Probe, ProbeKind, Question, Readiness, Reference, RestartPolicy, Stdin, StopPolicy, StopSignal, TelemetryPlan,
+    Text, Tree, Unit, Value as PlanValue, Variable, VariableValue,
 };
 use serde_json::Value;
 

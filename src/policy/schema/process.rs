@@ -7,12 +7,10 @@ use super::defaults::ByKind;
 use super::fields::{Fields, late, path, words};
 use super::kinds::{Table, TextRule};
 use super::tables;
-use super::value::{boolean, document, entries, items, literal, status};
+use super::value::{boolean, document, entries, items, literal};
 use crate::diag::{Location, Problem, Problems, is_secret_name};
 use crate::inputs::{Node, NodeValue, World};
-use crate::plan::{
-    Kind, LogMode, OnExit, PortChoice, Probe, ProbeKind, Readiness, Reference, StopPolicy, StopSignal, Text,
-};
+use crate::plan::{Kind, LogMode, OnExit, PortChoice, StopPolicy, StopSignal, Text};
 use crate::policy::spec::{CommandSpec, Detail, EnvSpec, EnvValue, MetricsSpec, Placed, ProcessSpec, VllmSpec};
 
 /// A process before it is typed.

@@ -153,7 +153,12 @@ pub const RESTART: Table = Table {
     parts: &[&[
         with("limit", Type::Int(0, 1_000_000), "5", "at most that many times"),
         with("window_seconds", Type::Num(true), "300", "within this time"),
-        with("backoff_seconds", Type::Num(false), "1", "from its end to the first new start; doubled with each further one"),
+        with(
+            "backoff_seconds",
+            Type::Num(false),
+            "1",
+            "from its end to the first new start; doubled with each further one",
+        ),
         with("backoff_max_seconds", Type::Num(false), "30", "the greatest back-off"),
         with(
             "also_dependants",
