@@ -44,10 +44,16 @@ impl Tree {
 impl Question {
     fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
         if let ProbeKind::Exec { command } = &mut self.kind {
-            command.iter_mut().for_each(|text| change("command", text));
+            for text in command {
+                change("command", text);
+            }
         }
-        self.host.iter_mut().for_each(|text| change("host", text));
-        self.port.iter_mut().for_each(|text| change("port", text));
+        if let Some(text) = &mut self.host {
+            change("host", text);
+        }
+        if let Some(text) = &mut self.port {
+            change("port", text);
+        }
     }
 }
 

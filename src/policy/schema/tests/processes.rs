@@ -1,7 +1,7 @@
 //! Kinds, defaults, GPUs.
 
 use super::case::{Case, good, http, process};
-use crate::plan::{Kind, LogMode, OnExit, PortChoice, Readiness, StopSignal};
+use crate::plan::{Exhausted, Kind, LogMode, OnExit, PortChoice, ProbeKind, Readiness, StopSignal};
 use crate::policy::spec::{CommandSpec, Detail, EnvValue, Gpus};
 
 const KINDS: &str = "
@@ -120,4 +120,43 @@ fn gpus_are_dealt_out() {
     assert_eq!(process(&spec, "b").gpus, Gpus::These(vec![1, 3]));
     assert_eq!(process(&spec, "c").gpus, Gpus::Off);
     assert_eq!(process(&spec, "driver").gpus, Gpus::These(vec![4]));
+}
+
+#[test]
+fn a_site_says_how_often_and_a_process_whether_it_is_restarted() {
+    let site = "otel: {endpoint: false, service_name: s}\n\
+                process_defaults: {servers: {restart: {limit: 2, exhausted: ignore}}}";
+    let job = "
+name: x
+servers:
+  again: {type: resources_servers, command: [x], on_exit: restart, liveness: {interval_seconds: 1}}
+  once: {type: resources_servers, command: [x]}
+";
+    let spec = Case { site, job, ..Case::default() }.good();
+    let OnExit::Restart(policy) = process(&spec, "again").on_exit else { panic!() };
+    assert_eq!((policy.limit, policy.exhausted, policy.window_seconds), (2, Exhausted::Ignore, 300.0));
+    assert_eq!((policy.backoff_seconds, policy.backoff_max_seconds, policy.also_dependants), (1.0, 30.0, false));
+    assert_eq!(process(&spec, "once").on_exit, OnExit::Stop);
+    let liveness = process(&spec, "again").liveness.as_ref().unwrap();
+    assert_eq!((liveness.interval_seconds, liveness.failure_threshold), (1.0, 3));
+    // What is asked is what makes it ready, unless it says otherwise.
+    let ProbeKind::Http { paths, .. } = &liveness.question.kind else { panic!() };
+    assert_eq!(paths, &["/readyz", "/health", "/"]);
+    assert_eq!(process(&spec, "once").liveness, None);
+}
+
+#[test]
+fn a_restart_policy_without_restarts_and_a_probe_without_a_port_are_mistakes() {
+    let said = Case {
+        job: "name: x\nservices:\n  a:\n    command: [x]\n    liveness: {}\n    restart: {limit: 2}\n  b: {type: task, command: [x], liveness: {}}",
+        ..Case::default()
+    }
+    .said();
+    for part in [
+        "services.a.liveness: the check has no port to ask",
+        "services.a.restart: the process is never restarted",
+        "services.b.liveness",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
 }
