@@ -182,7 +182,7 @@ fn hangs() -> Value {
     with(with(server, "liveness", json!({"request_timeout_seconds": 0.2})), "grace_seconds", 0.2)
 }
 
-fn hang(server: Value) -> Job {
+fn hang(server: &Value) -> Job {
     let running = Job::start(&json!({"servers": {"a": server}, "driver": driver("wait:@DIR/end")}));
     wait_until_ready(&running, "driver", 1);
     touch(&running, "hang");
@@ -190,14 +190,14 @@ fn hang(server: Value) -> Job {
 }
 
 fn a_server_that_hangs_ends_the_job() {
-    let ended = hang(hangs()).end();
+    let ended = hang(&hangs()).end();
     assert_eq!((ended.code, ended.class()), (Some(125), "process_died"));
     assert_eq!(ended.the("process_hung", "a")["failures"], json!(2));
     assert!(ended.stderr.contains("hung"), "{}", ended.stderr);
 }
 
 fn a_server_that_hangs_is_started_again() {
-    let running = hang(restarted(hangs()));
+    let running = hang(&restarted(hangs()));
     wait_until_ready(&running, "a", 2);
     touch(&running, "end");
     let ended = running.end();
@@ -206,7 +206,7 @@ fn a_server_that_hangs_is_started_again() {
 }
 
 fn a_server_that_hangs_may_be_done_without() {
-    let running = hang(with(hangs(), "on_exit", "ignore"));
+    let running = hang(&with(hangs(), "on_exit", "ignore"));
     running.wait_for_event("process_gone", "a");
     touch(&running, "end");
     assert_eq!(running.end().code, Some(0));
