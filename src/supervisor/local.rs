@@ -19,14 +19,13 @@ use super::sampler::{Sampled, Sampler};
 use super::show::{OutputStream, ShowOutput};
 use super::slot::Slot;
 use super::teardown;
+use super::watch::until_ready;
 use crate::events::{Delivery, ExitStatus, Sink};
-use crate::health::{wait_until_good, wait_until_hung};
+use crate::health::wait_until_hung;
 use crate::plan::{Kind, LogMode, Plan, Readiness};
 use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
 use crate::procfs::Proc;
 
-/// A wait is worth a line once it has lasted this long.
-const WORTH_SAYING: Duration = Duration::from_secs(1);
 /// A start that takes longer is stuck, when there is no time.
 const MOMENT: Duration = Duration::from_secs(1);
 /// What the host needs besides the plan.
@@ -221,34 +220,7 @@ impl Host for LocalHost {
         let since = slot.since.get().copied().unwrap_or_else(Instant::now);
         let reports = self.reports.clone();
         let task = match (&self.setting.resolved[unit].probe, &self.setting.plan.units[unit].readiness) {
-            (Some(probe), _) => {
-                let probe = probe.clone();
-                tokio::spawn(async move {
-                    let mut said = false;
-                    let still_waiting = |waited: Duration, answer: &str| {
-                        if waited >= WORTH_SAYING && !said {
-                            said = true;
-                            let _ = reports.send(Report::StillWaiting { unit, answer: answer.to_owned() });
-                        }
-                    };
-                    let accept = || {
-                        let slot = Arc::clone(&slot);
-                        let port = probe.own_port;
-                        async move {
-                            let Some(port) = port else { return Ok(()) };
-                            // It reads much of /proc: not on the thread of the engine.
-                            let looked = tokio::task::spawn_blocking(move || listens_itself(&slot, port)).await;
-                            looked.unwrap_or(Ok(()))
-                        }
-                    };
-                    let left = probe.limit.saturating_sub(since.elapsed());
-                    let end = wait_until_good(&probe.target, probe.schedule, left, accept, still_waiting).await;
-                    let _ = reports.send(match end {
-                        Ok(()) => Report::Ready { unit },
-                        Err(answer) => Report::NotReady { unit, limit: probe.limit, answer },
-                    });
-                })
-            }
+            (Some(probe), _) => tokio::spawn(until_ready(unit, probe.clone(), slot, since, reports)),
             (None, Readiness::Exited { timeout_seconds: Some(limit) }) => {
                 let limit = seconds(*limit);
                 tokio::spawn(async move {
@@ -386,22 +358,5 @@ fn status(exit: Exit) -> ExitStatus {
     match exit {
         Exit::Code(code) => ExitStatus { code: Some(code), signal: None },
         Exit::Signal(signal) => ExitStatus { code: None, signal: Some(signal) },
-    }
-}
-
-/// A good answer counts only if the unit's own tree listens, where the kernel can say so: a stranger on the same port
-/// would answer for it.
-fn listens_itself(slot: &Slot, port: u16) -> Result<(), String> {
-    let proc = Proc::default();
-    let Some(members) = slot.members() else { return Ok(()) };
-    let own = proc.members(&[members], &process::adopted()).into_iter().flatten().map(|s| s.identity.pid);
-    if proc.listens(port, own) != Some(false) {
-        return Ok(());
-    }
-    match proc.holder(port) {
-        Some(holder) if holder.pid.is_some() => {
-            Err(format!("port {port} is answered by {holder}, not by this process"))
-        }
-        _ => Ok(()),
     }
 }

@@ -26,6 +26,7 @@ mod show;
 mod slot;
 mod state;
 mod teardown;
+mod watch;
 
 pub use outcome::Outcome;
 pub use ports::{Ports, port_name};
