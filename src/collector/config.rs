@@ -7,8 +7,8 @@ use super::component::{Connector, Exporter, Extension, Factory, Processor, Recei
 use super::connectors::CONNECTORS;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
-use super::log::Level;
 use super::node::{Entry, Node};
+use super::own::Telemetry;
 use super::pipelines::{self, Pipeline};
 use super::processors::PROCESSORS;
 use super::receivers::RECEIVERS;
@@ -17,6 +17,7 @@ use super::section::{Findings, Section};
 use super::service::{self, Reference};
 use super::storage::Credential;
 use crate::diag::{Problem, Problems};
+use crate::otlp::Signal;
 
 /// A declared component: its id, and what its factory made of its section.
 pub struct Declared<C: ?Sized + 'static> {
@@ -53,10 +54,8 @@ pub struct Config {
     pub extensions: Vec<String>,
     /// The pipelines in an order in which each stands before those that its connectors feed.
     pub pipelines: Vec<Pipeline>,
-    /// Lines of the log from this level on.
-    pub log_level: Level,
-    /// The collector's own attributes.
-    pub resource: Vec<(String, String)>,
+    /// What the collector says about itself.
+    pub telemetry: Telemetry,
     /// The variables in headers; see [`Credentials`](super::storage::Credentials).
     pub credentials: Vec<Credential>,
     /// What the author should know although the configuration runs.
@@ -84,6 +83,7 @@ impl Config {
         both_sides(&components, &findings);
         let extensions = extensions(&service.extensions, &components, &findings);
         let pipelines = pipelines::check(service.pipelines, &components, &findings);
+        report(&service.telemetry.report, &pipelines, &findings);
         let problems = findings.problems.into_inner();
         if problems.any_error() {
             return Err(problems);
@@ -92,8 +92,7 @@ impl Config {
             components,
             extensions,
             pipelines,
-            log_level: service.log_level,
-            resource: service.resource,
+            telemetry: service.telemetry,
             credentials: Vec::new(),
             warnings: problems,
             secrets: findings.secrets.into_inner(),
@@ -171,6 +170,22 @@ fn both_sides(components: &Components, findings: &Findings) {
             let message = format!("`{}` is ambiguous: it is a connector and {other}", connector.id);
             findings.push(connector.line, &format!("connectors.{}", connector.id), Problem::new(message));
         }
+    }
+}
+
+/// The report is written when nothing can be sent any more, so it goes to files (or the log).
+fn report(references: &[Reference], pipelines: &[Pipeline], findings: &Findings) {
+    for Reference { id, line } in references {
+        let kind = id.split('/').next().unwrap_or_default();
+        let takes_metrics = |pipeline: &Pipeline| pipeline.signal == Signal::Metrics && pipeline.exporters.contains(id);
+        let problem = if !["file", "debug"].contains(&kind) {
+            Problem::new(format!("`{id}` cannot write the report")).hint("name exporters of the type `file` or `debug`")
+        } else if pipelines.iter().any(takes_metrics) {
+            continue;
+        } else {
+            Problem::new(format!("`{id}` is no exporter of a pipeline of metrics"))
+        };
+        findings.push(*line, "service.telemetry.metrics.report", problem);
     }
 }
 

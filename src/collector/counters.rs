@@ -81,6 +81,14 @@ impl Counters {
         self.add(component, signal, Tally::Resumed, new);
     }
 
+    /// The count of one component.
+    #[must_use]
+    pub fn of(&self, component: &str, signal: Signal, tally: &Tally) -> u64 {
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.get(component).and_then(|of_component| of_component.get(&(signal as u8, tally.clone())));
+        count.copied().unwrap_or(0)
+    }
+
     /// The sum over all components.
     #[must_use]
     pub fn total(&self, signal: Signal, tally: &Tally) -> u64 {

@@ -16,6 +16,7 @@ use super::component::{Consumer, Context, Next, Outputs, Refusal, Running, guard
 use super::config::{Components, Config};
 use super::counters::Tally;
 use super::deadline::Deadline;
+use super::own::Watch;
 use super::pipelines::Pipeline;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -36,6 +37,13 @@ pub struct Graph {
     /// By level: the processors of each pipeline in order, then the connectors that the level feeds.
     levels: Vec<Level>,
     exporters: Vec<Named>,
+    /// Those that write the report, when all others have ended.
+    reporters: Vec<Reporter>,
+}
+
+struct Reporter {
+    named: Named,
+    consumer: Arc<dyn Consumer>,
 }
 
 #[derive(Default)]
@@ -69,19 +77,20 @@ impl Graph {
             Ok(()) => Ok(builder.graph),
             Err(problem) => {
                 let deadline = Deadline::fixed(Instant::now() + Duration::from_secs(1));
-                builder.graph.stop(&deadline, &builder.base).await;
+                builder.graph.stop(&deadline, &builder.base, &|| Payload::new(Signal::Metrics)).await;
                 Err(problem)
             }
         }
     }
 
-    /// Stops everything in order by `deadline`: receivers, pipelines, exporters. Extensions answer until
-    /// [`Graph::stop_extensions`].
-    pub async fn stop(&mut self, deadline: &Deadline, base: &Context) {
+    /// Stops everything in order by `deadline`: receivers, pipelines, exporters; at last those that write the report, which
+    /// is made then. Extensions answer until [`Graph::stop_extensions`].
+    pub async fn stop(&mut self, deadline: &Deadline, base: &Context, report: &(dyn Fn() -> Payload + Sync)) {
         // A file that blocks does not take the time of the others: it is tried again at the end.
         let now = Instant::now();
         let first = now + deadline.at().saturating_duration_since(now) / 4;
-        let flushed = join_all(self.exporters.iter().map(|exporter| exporter.running.flush()));
+        let reporters = self.reporters.iter().map(|reporter| &reporter.named);
+        let flushed = join_all(self.exporters.iter().chain(reporters).map(|exporter| exporter.running.flush()));
         deadline.until(until(first, flushed)).await;
         shut(std::mem::take(&mut self.receivers), deadline, base).await;
         for level in std::mem::take(&mut self.levels) {
@@ -94,6 +103,26 @@ impl Graph {
             shut(level.connectors, deadline, base).await;
         }
         shut(std::mem::take(&mut self.exporters), deadline, base).await;
+        self.write_report(deadline, base, report).await;
+    }
+
+    async fn write_report(&mut self, deadline: &Deadline, base: &Context, report: &(dyn Fn() -> Payload + Sync)) {
+        let reporters = std::mem::take(&mut self.reporters);
+        if reporters.is_empty() {
+            return;
+        }
+        let name: Arc<str> = "service/telemetry".into();
+        let context = Context { log: base.log.named(name.clone()), name, ..base.clone() };
+        let write = async {
+            join_all(reporters.iter().map(|reporter| reporter.named.running.flush())).await;
+            let next = Next::new(reporters.iter().map(|reporter| reporter.consumer.clone()).collect());
+            Counted { next, context: context.clone() }.consume(report()).await
+        };
+        let last = deadline.at().max(Instant::now()) + PATIENCE;
+        if let None | Some(Err(_)) = until(last, write).await {
+            context.log.warn("the report was not written to every exporter");
+        }
+        shut(reporters.into_iter().map(|reporter| reporter.named).collect(), deadline, base).await;
     }
 
     /// Stops the extensions, after the rest.
@@ -120,14 +149,15 @@ async fn shut(components: Vec<Named>, deadline: &Deadline, base: &Context) {
 
 impl Builder {
     async fn start(&mut self, config: Config) -> Result<(), Problem> {
-        let Config { mut components, extensions, pipelines, .. } = config;
+        let Config { mut components, extensions, pipelines, telemetry, .. } = config;
         for id in &extensions {
             let context = self.context("extensions", id);
             let Some(extension) = take(&mut components.extensions, id) else { continue };
             let running = extension.start(context.clone()).await.map_err(|problem| named(problem, &context))?;
             self.graph.extensions.push(Named { name: context.name, running });
         }
-        self.start_exporters(&mut components, &pipelines).await?;
+        let reporters: Vec<String> = telemetry.report.into_iter().map(|reference| reference.id).collect();
+        self.start_exporters(&mut components, &pipelines, &reporters).await?;
         let depth = self.levels.values().max().map_or(0, |level| level + 1);
         self.graph.levels.resize_with(depth, Level::default);
         for pipeline in pipelines.iter().rev() {
@@ -136,7 +166,12 @@ impl Builder {
         self.start_receivers(&mut components, &pipelines).await
     }
 
-    async fn start_exporters(&mut self, components: &mut Components, pipelines: &[Pipeline]) -> Result<(), Problem> {
+    async fn start_exporters(
+        &mut self,
+        components: &mut Components,
+        pipelines: &[Pipeline],
+        reporters: &[String],
+    ) -> Result<(), Problem> {
         let ids: Vec<String> = components.exporters.iter().map(|exporter| exporter.id.clone()).collect();
         for id in ids {
             let signals = signals_of(pipelines, |pipeline| pipeline.exporters.contains(&id));
@@ -146,8 +181,13 @@ impl Builder {
             let context = self.context("exporters", &id);
             let Some(exporter) = take(&mut components.exporters, &id) else { continue };
             let built = exporter.start(context.clone(), &signals).await.map_err(|problem| named(problem, &context))?;
+            let named = Named { name: context.name, running: built.running };
+            if reporters.contains(&id) {
+                self.graph.reporters.push(Reporter { named, consumer: built.consumer.clone() });
+            } else {
+                self.graph.exporters.push(named);
+            }
             self.exporters.insert(id, built.consumer);
-            self.graph.exporters.push(Named { name: context.name, running: built.running });
         }
         Ok(())
     }
@@ -169,9 +209,11 @@ impl Builder {
             let declared = components.processors.iter().find(|processor| processor.id == *id);
             let Some(processor) = declared.and_then(|declared| declared.component.as_ref()) else { continue };
             let context = self.context("processors", &format!("{id} in {}", pipeline.id));
-            let built =
-                processor.build(context.clone(), pipeline.signal, next).map_err(|problem| named(problem, &context))?;
-            next = Next::new(vec![built.consumer]);
+            let watch = Watch::new(&context, id, pipeline.signal);
+            let built = processor
+                .build(context.clone(), pipeline.signal, watch.behind(next))
+                .map_err(|problem| named(problem, &context))?;
+            next = Next::new(vec![watch.in_front(built.consumer)]);
             processors.push(Named { name: context.name, running: built.running });
         }
         processors.reverse();

@@ -190,12 +190,15 @@ fn wired(exporter: &'static str, events: &Arc<Mutex<Vec<String>>>) -> Config {
             pipeline("traces/first", [&["receiver"], &[], &["processor"], &[], &["connector"]]),
             pipeline("traces/second", [&[], &["connector"], &[], &["exporter"], &[]]),
         ],
-        log_level: super::log::Level::Info,
-        resource: Vec::new(),
+        telemetry: super::own::Telemetry::default(),
         credentials: Vec::new(),
         warnings: Problems::new(),
         secrets: super::secrets::Secrets::default(),
     }
+}
+
+fn no_report() -> Payload {
+    Payload::new(Signal::Metrics)
 }
 
 #[tokio::test]
@@ -204,7 +207,7 @@ async fn started_from_the_end_stopped_from_the_beginning_and_drained_on_the_way(
     let base = context("collector");
     let mut graph = Graph::start(wired("exporter", &events), base.clone()).await.expect("starts");
     let deadline = Deadline::fixed(Instant::now() + std::time::Duration::from_secs(5));
-    graph.stop(&deadline, &base).await;
+    graph.stop(&deadline, &base, &no_report).await;
     graph.stop_extensions(&deadline, &base).await;
     assert_eq!(
         *events.lock().expect("lock"),
@@ -244,7 +247,7 @@ async fn who_does_not_stop_is_named_and_left_behind() {
         super::log::Level::Info,
     );
     let mut graph = Graph::start(wired("stuck", &events), base.clone()).await.expect("starts");
-    graph.stop(&Deadline::fixed(Instant::now() + std::time::Duration::from_millis(20)), &base).await;
+    graph.stop(&Deadline::fixed(Instant::now() + std::time::Duration::from_millis(20)), &base, &no_report).await;
     let lines = lines.lock().expect("lock");
     assert!(lines.iter().any(|line| line.contains("exporters/exporter did not stop in time")), "{lines:?}");
 }

@@ -37,6 +37,15 @@ impl fmt::Display for Level {
 /// Takes finished lines (without a line end).
 pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// How a line is written.
+#[derive(Clone, Debug, Default)]
+pub struct Form {
+    /// As JSON instead of words in a row.
+    pub json: bool,
+    /// Added to each line.
+    pub fields: serde_json::Map<String, serde_json::Value>,
+}
+
 /// A named place to say something. Clones share the limit.
 #[derive(Clone)]
 pub struct Log {
@@ -45,6 +54,7 @@ pub struct Log {
     name: Arc<str>,
     limit: Arc<Mutex<Limit>>,
     secrets: Arc<Secrets>,
+    form: Arc<Form>,
 }
 
 const WINDOW: Duration = Duration::from_secs(10);
@@ -61,7 +71,14 @@ impl Log {
     /// Lines of `least` and above go to `sink`.
     #[must_use]
     pub fn new(sink: Sink, least: Level) -> Self {
-        Self { sink, least, name: "collector".into(), limit: Arc::default(), secrets: Arc::default() }
+        Self {
+            sink,
+            least,
+            name: "collector".into(),
+            limit: Arc::default(),
+            secrets: Arc::default(),
+            form: Arc::default(),
+        }
     }
 
     /// The same sink under another name, with a limit of its own.
@@ -70,10 +87,10 @@ impl Log {
         Self { name: name.into(), limit: Arc::default(), ..self.clone() }
     }
 
-    /// The same with another least level.
+    /// The same in another form.
     #[must_use]
-    pub fn from_level(mut self, least: Level) -> Self {
-        self.least = least;
+    pub fn in_form(mut self, form: Form) -> Self {
+        self.form = Arc::new(form);
         self
     }
 
@@ -133,8 +150,22 @@ impl Log {
             let time = jiff::Timestamp::now();
             // A message may quote what others sent; it must stay one line.
             let text = self.secrets.mask(text).replace(['\n', '\r'], " ");
-            (self.sink)(&format!("{time:.3} {level} {}: {text}", self.name));
+            (self.sink)(&self.form.write(&format!("{time:.3}"), level, &self.name, &text));
         }
+    }
+}
+
+impl Form {
+    fn write(&self, time: &str, level: Level, name: &str, text: &str) -> String {
+        if self.json {
+            let own = [("level", level.to_string()), ("ts", time.to_owned()), ("component", name.to_owned())];
+            let own = own.into_iter().chain([("msg", text.to_owned())]);
+            let own = own.map(|(key, value)| (key.to_owned(), serde_json::Value::String(value)));
+            let line: serde_json::Map<_, _> = own.chain(self.fields.clone()).collect();
+            return serde_json::Value::Object(line).to_string();
+        }
+        let line = format!("{time} {level} {name}: {text}");
+        if self.fields.is_empty() { line } else { format!("{line} {}", serde_json::Value::Object(self.fields.clone())) }
     }
 }
 

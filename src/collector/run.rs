@@ -13,8 +13,8 @@ use super::counters::Counters;
 use super::delivery;
 use super::exporters::OpenedFiles;
 use super::graph::Graph;
-use super::log::{Level, Log, Sink};
-use super::own::OwnResource;
+use super::log::Sink;
+use super::own::{Gatherer, Meters, OwnResource, Readers, with_defaults};
 use super::storage::Credentials;
 use crate::diag::Problem;
 
@@ -44,12 +44,12 @@ pub struct Kept {
 /// A stop has one [deadline](super::deadline), shortly before its limit: what is in flight is given up then and counted, so
 /// that the report is written in time.
 pub async fn run(
-    config: Config,
+    mut config: Config,
     surroundings: Surroundings,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Arc<Counters>, Problem> {
     let secrets = Arc::new(config.secrets.clone());
-    let log = Log::new(surroundings.sink, Level::Info).from_level(config.log_level).without(secrets.clone());
+    let log = config.telemetry.logs.open(&surroundings.sink)?.without(secrets.clone());
     let context = Context {
         name: "collector".into(),
         log: log.clone(),
@@ -58,15 +58,24 @@ pub async fn run(
         shared: Shared::default(),
     };
     context.shared.put(surroundings.kept.files);
-    context.shared.get::<OwnResource>().set(config.resource.clone());
+    context.shared.get::<OwnResource>().set(with_defaults(&config.telemetry.resource));
     context.shared.get::<Credentials>().set(config.credentials.clone());
     for warning in &config.warnings {
         log.warn(&format!("{}: {} {}", warning.location, warning.path, warning.message));
     }
     let (controls, counters) = (context.controls.clone(), context.counters.clone());
+    let readers = std::mem::take(&mut config.telemetry.readers);
+    if !readers.is_empty() {
+        context.shared.get::<Meters>().want();
+    }
+    let gatherer = Arc::new(Gatherer::new(config.telemetry.detail, &context));
+    let start = async {
+        let readers = Readers::open(readers, &gatherer, &context).await?;
+        Ok((readers, Graph::start(config, context.clone()).await?))
+    };
     tokio::pin!(shutdown);
-    let mut graph = tokio::select! {
-        graph = Graph::start(config, context.clone()) => graph.map_err(|problem| secrets.mask_problem(problem))?,
+    let (readers, mut graph) = tokio::select! {
+        started = start => started.map_err(|problem| secrets.mask_problem(problem))?,
         () = &mut shutdown => return Ok(counters),
     };
     controls.set_state(State::Ready(jiff::Timestamp::now(), std::time::Instant::now()));
@@ -78,10 +87,18 @@ pub async fn run(
     };
     let deadline = controls.begin_stop();
     log.info(&format!("stopping; data may drain for {:.1} s", (deadline.at() - Instant::now()).as_secs_f64()));
-    graph.stop(&deadline, &context).await;
-    for (component, signal, items) in counters.give_up() {
-        log.error(&format!("{component}: dropped {items} {} (shutdown): there was no more time", items_word(signal)));
-    }
+    let give_up = || {
+        for (component, signal, items) in counters.give_up() {
+            let word = items_word(signal);
+            log.error(&format!("{component}: dropped {items} {word} (shutdown): there was no more time"));
+        }
+    };
+    let report = || {
+        give_up();
+        gatherer.report()
+    };
+    graph.stop(&deadline, &context, &report).await;
+    give_up();
     if let Some(directory) = surroundings.delivery
         && let Err(error) = delivery::write(&counters, &directory)
     {
@@ -89,6 +106,7 @@ pub async fn run(
     }
     log.info(&format!("stopped; {}", delivery::summary(&counters)));
     graph.stop_extensions(&deadline, &context).await;
+    readers.stop(&deadline).await;
     match failure {
         None => Ok(counters),
         Some(failure) => Err(secrets.mask_problem(Problem::new(failure))),

@@ -1,7 +1,7 @@
-//! The `service` section: which components run, and the collector's own log.
+//! The `service` section: which components run, and what the collector says about itself.
 
-use super::log::Level;
 use super::node::Value;
+use super::own::{self, Telemetry};
 use super::section::Section;
 use crate::diag::Problem;
 
@@ -30,29 +30,22 @@ pub struct Draft {
 }
 
 /// What the section says.
+#[derive(Default)]
 pub struct Service {
     /// The extensions to start.
     pub extensions: Vec<Reference>,
     /// The pipelines in the order of the file.
     pub pipelines: Vec<Draft>,
-    /// `telemetry.logs.level`.
-    pub log_level: Level,
-    /// `telemetry.resource`: the collector's own attributes.
-    pub resource: Vec<(String, String)>,
-}
-
-impl Default for Service {
-    fn default() -> Self {
-        Self { extensions: Vec::new(), pipelines: Vec::new(), log_level: Level::Info, resource: Vec::new() }
-    }
+    /// What the collector says about itself.
+    pub telemetry: Telemetry,
 }
 
 /// Reads it.
 pub fn read(section: &mut Section<'_>) -> Service {
     let extensions = references(section, "extensions");
-    let (log_level, resource) = section.section("telemetry", telemetry).unwrap_or_default();
+    let telemetry = section.section("telemetry", own::read).unwrap_or_default();
     let pipelines = pipelines(section);
-    Service { extensions, pipelines, log_level: log_level.unwrap_or(Level::Info), resource }
+    Service { extensions, pipelines, telemetry }
 }
 
 fn pipelines(section: &mut Section<'_>) -> Vec<Draft> {
@@ -82,7 +75,8 @@ fn pipelines(section: &mut Section<'_>) -> Vec<Draft> {
     drafts
 }
 
-fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
+/// The ids of a list, each with its line.
+pub(super) fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
     // The getter checks the types; the nodes have the lines.
     let texts = section.texts(key).unwrap_or_default();
     let lines = match section.node(key).map(|node| (&node.value, node.line)) {
@@ -91,42 +85,4 @@ fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
         None => Vec::new(),
     };
     texts.into_iter().zip(lines).map(|(id, line)| Reference { id, line }).collect()
-}
-
-/// The collector's own telemetry: it writes lines on stderr and opens no port for metrics, so what the reference has for
-/// metrics and traces is accepted and has no effect.
-fn telemetry(section: &mut Section<'_>) -> (Option<Level>, Vec<(String, String)>) {
-    let level = section.section("logs", |logs| {
-        logs.unsupported(&["output_paths", "error_output_paths", "initial_fields", "processors"]);
-        for key in ["encoding", "development", "disable_caller", "disable_stacktrace", "sampling"] {
-            logs.has(key);
-        }
-        logs.text("level").and_then(|text| {
-            let level = match text.to_ascii_lowercase().as_str() {
-                "debug" => Level::Debug,
-                "info" => Level::Info,
-                "warn" => Level::Warn,
-                "error" | "dpanic" | "panic" | "fatal" => Level::Error,
-                _ => {
-                    let problem = Problem::new(format!("`{text}` is no level"));
-                    logs.problem("level", problem.suggest(&text, ["debug", "info", "warn", "error"]));
-                    return None;
-                }
-            };
-            Some(level)
-        })
-    });
-    section.section("metrics", |metrics| {
-        metrics.word("level", &["none", "basic", "normal", "detailed"]);
-        for key in ["readers", "views", "address"] {
-            metrics.has(key);
-        }
-    });
-    if section.has("traces") {
-        let problem = Problem::warning("`traces` has no effect: this collector records no traces of its own");
-        section.problem("traces", problem);
-    }
-    let resource = section.node("resource").and_then(|node| node.entries()).unwrap_or_default();
-    let text = |entry: &super::node::Entry| Some((entry.key.clone(), entry.node.as_written()?.to_owned()));
-    (level.flatten(), resource.iter().filter_map(text).collect())
 }

@@ -7,9 +7,11 @@ pub mod fuzzing;
 mod nop;
 mod otlp_grpc;
 mod otlp_http;
+mod own_metrics;
 mod sending;
 
 pub use file::OpenedFiles;
+pub(super) use own_metrics::read as read_own_exporter;
 
 use super::component::{Exporter, Factory};
 

@@ -12,7 +12,7 @@ use super::aggregate::Aggregator;
 use super::config::Settings;
 use crate::collector::component::{Built, Connector, Consumer, Context, Next, Refusal, Running};
 use crate::collector::deadline::Deadline;
-use crate::collector::own::OwnResource;
+use crate::collector::own::{OwnResource, random_id};
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
@@ -24,7 +24,7 @@ pub(super) struct SpanMetrics {
 impl Connector for SpanMetrics {
     fn build(&self, context: Context, _from: Signal, _to: Signal, next: Next) -> Result<Built, Problem> {
         let own = context.shared.get::<OwnResource>();
-        let instance = own.get("collector.instance.id").map_or_else(random_id, str::to_owned);
+        let instance = own.get("collector.instance.id").unwrap_or_else(random_id);
         let aggregator = Aggregator::new(self.settings.clone(), instance);
         let counting = Counting { aggregator: Arc::new(Mutex::new(aggregator)), context, next };
         let stop = CancellationToken::new();
@@ -32,13 +32,6 @@ impl Connector for SpanMetrics {
         let running = Box::new(Flushing { counting: counting.clone(), stop, task });
         Ok(Built { consumer: Arc::new(counting), running })
     }
-}
-
-/// A random UUID (version 4).
-fn random_id() -> String {
-    let bits = fastrand::u128(..) & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
-    let hex = format!("{bits:032x}");
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! What the exporter is told, and what it does.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use super::super::sending::Queue;
 use super::text;
 use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Signals};
+use crate::collector::own::{Count, Families, IN_FLIGHT, Meters, Number, SENT, labels, of};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -63,7 +64,10 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
 impl Exporter for Settings {
     fn start(self: Box<Self>, context: Context, _signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         let sampler = Mutex::new(Sampler { second: Instant::now(), seen: 0 });
-        Box::pin(std::future::ready(Ok(Built::stateless(Debug { settings: *self, sampler, context }))))
+        let shown: Arc<[Count; 3]> = Arc::default();
+        let (counted, id) = (shown.clone(), context.name.trim_start_matches("exporters/").to_owned());
+        context.shared.get::<Meters>().add(move |families| read_meter(&counted, &id, families));
+        Box::pin(std::future::ready(Ok(Built::stateless(Debug { settings: *self, sampler, context, shown }))))
     }
 }
 
@@ -71,6 +75,19 @@ struct Debug {
     settings: Settings,
     sampler: Mutex<Sampler>,
     context: Context,
+    /// Items that came, by signal: the reference calls them sent.
+    shown: Arc<[Count; 3]>,
+}
+
+fn read_meter(shown: &[Count; 3], id: &str, families: &mut Families) {
+    for signal in Signal::ALL {
+        let items = shown[signal as usize].get();
+        if items > 0 {
+            families.add(of(&SENT, signal), labels([("exporter", id)]), Number::Integer(items));
+            let labels = labels([("exporter", id), ("data_type", signal.name())]);
+            families.add(&IN_FLIGHT, labels, Number::Integer(0));
+        }
+    }
 }
 
 struct Sampler {
@@ -92,6 +109,7 @@ impl Debug {
 
 impl Consumer for Debug {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        self.shown[payload.signal as usize].add(payload.item_count());
         if self.is_shown() {
             for line in text::lines(&payload, self.settings.verbosity) {
                 self.context.log.info(&line);

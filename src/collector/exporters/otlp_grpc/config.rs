@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
 
+use super::super::own_metrics::Target;
 use super::super::sending::{Compression, Lanes, Queue, Retry, Tls, Way, read_headers};
 use super::channel;
 use super::transport::Grpc;
@@ -69,6 +70,15 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     let retry = Retry::read(section, false);
     let url = url?;
     Some(Box::new(Settings { url, headers, compression, timeout, tls, keepalive, authority, user_agent, queue, retry }))
+}
+
+/// An exporter of metrics without a queue.
+pub(in crate::collector::exporters) fn plain(target: Target) -> Box<dyn Exporter> {
+    let Target { url, headers, compression, timeout, tls, retry } = target;
+    let port = url.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
+    let url = format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default());
+    let (queue, keepalive, authority, user_agent) = (None, None, None, None);
+    Box::new(Settings { url, headers, compression, timeout, tls, keepalive, authority, user_agent, queue, retry })
 }
 
 fn keepalive(section: &mut Section<'_>) -> Keepalive {

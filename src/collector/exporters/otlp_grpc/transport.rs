@@ -14,6 +14,7 @@ use super::answer;
 use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
+use crate::collector::own::{Label, Labels, labels};
 use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
@@ -106,6 +107,14 @@ impl Transport for Grpc {
         frame.put_u32(length);
         frame.put_slice(&packed);
         Ok(frame.freeze())
+    }
+
+    fn endpoint(&self) -> Labels {
+        let authority = self.path.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(rest));
+        let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+        let mut labels = labels([("server.address", host.trim_matches(['[', ']']))]);
+        labels.extend(port.parse().ok().map(|port| ("server.port".into(), Label::Integer(port))));
+        labels
     }
 
     fn attempt(&self, request: Bytes) -> BoxFuture<'_, Outcome> {

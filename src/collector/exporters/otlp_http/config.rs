@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 
+use super::super::own_metrics::Target;
 use super::super::sending::{Compression, Lanes, Queue, Retry, Tls, Way, read_headers};
 use super::client;
 use super::transport::Http;
@@ -76,6 +77,21 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     Some(Box::new(Settings { urls, headers, compression, json, timeout, tls, queue, retry }))
 }
 
+/// An exporter of metrics without a queue.
+pub(in crate::collector::exporters) fn plain(target: Target) -> Box<dyn Exporter> {
+    let Target { url, headers, compression, timeout, tls, retry } = target;
+    Box::new(Settings {
+        urls: [None, Some(url), None],
+        headers,
+        compression,
+        json: false,
+        timeout,
+        tls,
+        queue: None,
+        retry,
+    })
+}
+
 fn url(section: &mut Section<'_>, key: &'static str) -> Option<Url> {
     let text = section.text(key)?;
     let problem = match Url::parse(&text) {
@@ -92,7 +108,7 @@ fn url(section: &mut Section<'_>, key: &'static str) -> Option<Url> {
 
 /// What of a URL is secret: user and password, as they are written and as the header that is made of them, and the values
 /// of its query.
-fn keep_secret(section: &Section<'_>, url: &Url) {
+pub(in crate::collector::exporters) fn keep_secret(section: &Section<'_>, url: &Url) {
     let (user, password) = (url.username(), url.password().unwrap_or_default());
     for part in [user, password] {
         section.secret(part);

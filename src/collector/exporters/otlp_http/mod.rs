@@ -11,3 +11,4 @@ mod transport;
 
 pub(in crate::collector::exporters) use answer::read as read_answer;
 pub use config::FACTORY;
+pub(super) use config::{keep_secret, plain};

@@ -11,6 +11,7 @@ use super::super::sending::{Compression, Outcome, Transport};
 use super::answer;
 use super::client::words;
 use crate::collector::component::Refusal;
+use crate::collector::own::{Label, Labels, labels};
 use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
@@ -44,6 +45,15 @@ impl Transport for Http {
         let sent_as_given = self.headers.contains_key(CONTENT_ENCODING);
         let packed = if sent_as_given { plain.concat() } else { self.compression.pack(&plain)? };
         Ok(packed.into())
+    }
+
+    fn endpoint(&self) -> Labels {
+        let mut labels = labels([("server.address", self.url.host_str().unwrap_or_default())]);
+        if !matches!(self.url.path(), "" | "/") {
+            labels.push(("url.path".into(), Label::from(self.url.path())));
+        }
+        labels.extend(self.url.port().map(|port| ("server.port".into(), Label::Integer(port.into()))));
+        labels
     }
 
     fn attempt(&self, request: Bytes) -> BoxFuture<'_, Outcome> {

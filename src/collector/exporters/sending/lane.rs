@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::backoff::Retry;
 use super::batcher::{Batcher, Load};
+use super::meter::register;
 use super::queue::Queue;
 use super::room::Room;
 use super::sender::{Sender, Stop, Transport, given_up};
@@ -50,7 +51,14 @@ impl Lanes {
         let stop = Stop::default();
         let mut lanes = Vec::new();
         for Way { signal, transport } in ways {
-            let sender = Sender { signal, transport, retry, context: context.clone(), stop: stop.clone() };
+            let sender = Sender {
+                signal,
+                transport,
+                retry,
+                context: context.clone(),
+                stop: stop.clone(),
+                meter: Arc::default(),
+            };
             let storage = queue.and_then(|queue| queue.storage.as_deref());
             let spool = match storage {
                 Some(id) => Some(context.shared.get::<Storages>().open(id, context, signal)?),
@@ -60,6 +68,7 @@ impl Lanes {
                 context.counters.resume(&context.name, signal, spool.items());
             }
             let lane = Arc::new(Lane::new(sender, queue.cloned(), spool));
+            register(&lane.sender, lane.queue.as_ref().map(|queue| queue.room.clone()));
             lane.send_stored();
             lanes.push(lane);
         }
@@ -146,7 +155,10 @@ impl Lane {
                 self.count_stored(items, &refusal, stored);
                 return Ok(());
             }
-            Err(refusal) => return Err(refusal),
+            Err(refusal) => {
+                self.sender.meter.not_queued.add(payload.item_count());
+                return Err(refusal);
+            }
         };
         let result = queue.wait_for_result.then(|| ticket.wait());
         match &queue.batcher {

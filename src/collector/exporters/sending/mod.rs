@@ -8,6 +8,7 @@ mod batcher;
 mod compression;
 mod headers;
 mod lane;
+mod meter;
 mod outcome;
 mod queue;
 mod room;

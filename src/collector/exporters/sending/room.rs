@@ -34,6 +34,11 @@ impl Room {
         Arc::new(Self { sizer, capacity, used: Mutex::default(), freed: Notify::new() })
     }
 
+    /// How much of it is taken, and how much there is.
+    pub fn fill(&self) -> (u64, u64) {
+        (self.used.lock().unwrap_or_else(PoisonError::into_inner).size, self.capacity)
+    }
+
     /// A ticket for the payload; if there is no room, it waits or is refused.
     pub async fn enter(self: &Arc<Self>, payload: &Payload, wait: bool) -> Result<Arc<Ticket>, Refusal> {
         let (size, bytes) = (self.sizer.measure(payload), payload.size() as u64);

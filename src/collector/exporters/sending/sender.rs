@@ -8,15 +8,20 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::{Backoff, Retry};
+use super::meter::LaneMeter;
 use super::outcome::{Outcome, PartialSuccess};
 use crate::collector::component::{Context, Refusal, items_word};
 use crate::collector::counters::Tally;
+use crate::collector::own::Labels;
 use crate::otlp::{Payload, Signal};
 
 /// How a request travels.
 pub(in crate::collector::exporters) trait Transport: Send + Sync {
     /// The request as it is sent, made once for all tries.
     fn encode(&self, payload: &Payload) -> std::io::Result<Bytes>;
+
+    /// Where to, as labels of the collector's own metrics.
+    fn endpoint(&self) -> Labels;
 
     /// One try.
     fn attempt(&self, request: Bytes) -> BoxFuture<'_, Outcome>;
@@ -38,12 +43,24 @@ pub(super) struct Sender {
     pub retry: Option<Retry>,
     pub context: Context,
     pub stop: Stop,
+    pub meter: Arc<LaneMeter>,
 }
 
 impl Sender {
     /// Sends it and counts what was accepted; what was not is for the caller to count.
     pub async fn send(&self, payload: Payload) -> Result<(), Refusal> {
         let items = payload.item_count();
+        self.meter.begun.add(1);
+        let under_way = UnderWay::new(&self.meter);
+        let result = self.try_until_decided(payload, items).await;
+        drop(under_way);
+        if result.is_err() {
+            self.meter.failed.add(items);
+        }
+        result
+    }
+
+    async fn try_until_decided(&self, payload: Payload, items: usize) -> Result<(), Refusal> {
         let request = self
             .transport
             .encode(&payload)
@@ -95,6 +112,24 @@ impl Sender {
         } else if !message.is_empty() {
             self.context.log.limited(&format!("the endpoint accepted everything and says: {message}"));
         }
+    }
+}
+
+/// A request that is not decided yet, whatever ends it.
+struct UnderWay<'a> {
+    meter: &'a LaneMeter,
+}
+
+impl<'a> UnderWay<'a> {
+    fn new(meter: &'a LaneMeter) -> Self {
+        meter.in_flight.add(1);
+        Self { meter }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.meter.in_flight.take(1);
     }
 }
 

@@ -17,7 +17,7 @@ use tonic::{Code, Status};
 
 use super::body::{self, Encoding, Unreadable};
 use super::config::GrpcSettings;
-use super::intake::Intake;
+use super::intake::{Intake, Protocol};
 use crate::otlp::{Payload, Signal};
 
 /// What the methods need.
@@ -90,7 +90,7 @@ impl Method {
             self.intake.malformed(*signal, &error);
             Status::internal(format!("grpc: error unmarshalling request: {error}"))
         })?;
-        self.intake.take(payload).await.map_err(|status| {
+        self.intake.take(payload, Protocol::Grpc).await.map_err(|status| {
             let code = i32::try_from(status.code).map_or(Code::Unknown, Code::from_i32);
             Status::new(code, status.message)
         })

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::{self, Encoding, Unreadable};
 use super::config::HttpSettings;
-use super::intake::Intake;
+use super::intake::{Intake, Protocol};
 use super::path;
 use super::status::Status;
 use crate::otlp::{Payload, Signal};
@@ -130,7 +130,7 @@ async fn take(
         intake.malformed(signal, &error);
         Status::invalid(error.to_string())
     })?;
-    intake.take(payload).await
+    intake.take(payload, Protocol::Http).await
 }
 
 fn unreadable(why: Unreadable) -> Status {

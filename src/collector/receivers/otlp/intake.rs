@@ -1,11 +1,24 @@
 //! What both protocols share: the way of a request into the pipelines.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use super::status::{INTERNAL, Status};
 use crate::collector::component::{Context, Outputs, items_word};
 use crate::collector::counters::Tally;
+use crate::collector::own::{ACCEPTED, Count, FAILED, Families, Meters, Number, REFUSED, labels, of};
 use crate::otlp::{DecodeError, Payload, Signal};
+
+/// How a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Http,
+    Grpc,
+}
+
+/// What came by one protocol, by signal: taken and refused.
+type Flow = [[Count; 2]; 3];
 
 /// Hands payloads to the pipelines.
 pub(super) struct Intake {
@@ -13,11 +26,15 @@ pub(super) struct Intake {
     outputs: Outputs,
     /// The time for what is in flight is over.
     abandoned: CancellationToken,
+    flows: Arc<[Flow; 2]>,
 }
 
 impl Intake {
     pub fn new(context: Context, outputs: Outputs, abandoned: CancellationToken) -> Self {
-        Self { context, outputs, abandoned }
+        let flows: Arc<[Flow; 2]> = Arc::default();
+        let (counted, id) = (flows.clone(), context.name.trim_start_matches("receivers/").to_owned());
+        context.shared.get::<Meters>().add(move |families| read(&counted, &id, families));
+        Self { context, outputs, abandoned, flows }
     }
 
     /// Whether some pipeline takes the signal.
@@ -32,10 +49,10 @@ impl Intake {
 
     /// Hands a payload on; one without items is success as it is. A client that goes away does not undo it, so that
     /// all pipelines get it or none.
-    pub async fn take(&self, payload: Payload) -> Result<(), Status> {
+    pub async fn take(&self, payload: Payload, protocol: Protocol) -> Result<(), Status> {
         let (signal, items) = (payload.signal, payload.item_count());
         let Some(next) = self.outputs.get(signal).filter(|_| items > 0).cloned() else { return Ok(()) };
-        let (context, abandoned) = (self.context.clone(), self.abandoned.clone());
+        let (context, abandoned, flows) = (self.context.clone(), self.abandoned.clone(), self.flows.clone());
         let handed = tokio::spawn(async move {
             // What goes into the pipelines is counted there; what is given up does not come to that.
             let result = tokio::select! {
@@ -45,6 +62,7 @@ impl Intake {
                     Err(Status::unavailable("the collector is shutting down"))
                 }
             };
+            flows[protocol as usize][signal as usize][usize::from(result.is_err())].add(items);
             if let Err(status) = &result {
                 context.failed(&format!("refused {items} {}: {}", items_word(signal), status.message));
             }
@@ -53,5 +71,20 @@ impl Intake {
         handed.await.unwrap_or_else(|error| {
             Err(Status { code: INTERNAL, http: 500, message: format!("the pipeline failed: {error}") })
         })
+    }
+}
+
+fn read(flows: &[Flow; 2], id: &str, families: &mut Families) {
+    for (flow, transport) in flows.iter().zip(["http", "grpc"]) {
+        for signal in Signal::ALL {
+            let [taken, refused] = &flow[signal as usize];
+            if taken.get() + refused.get() == 0 {
+                continue;
+            }
+            for (instruments, items) in [(&ACCEPTED, taken.get()), (&REFUSED, refused.get()), (&FAILED, 0)] {
+                let labels = labels([("receiver", id), ("transport", transport)]);
+                families.add(of(instruments, signal), labels, Number::Integer(items));
+            }
+        }
     }
 }

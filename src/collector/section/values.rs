@@ -1,109 +1,13 @@
-//! A map of the configuration as a component reads it: key by key, with every problem recorded at its line.
-//!
-//! A key that was never asked for is unknown, so the list of known keys is the code that reads them. A getter gives
-//! `None` for a key that is absent, null or wrong; a wrong one is recorded, so `unwrap_or(default)` is right everywhere.
+//! The values of a section: typed, each wrong one recorded.
 
-use std::cell::RefCell;
 use std::time::Duration;
 
-use super::duration::parse_duration;
-use super::node::{Entry, Node, Value};
-use super::secrets::Secrets;
-use crate::diag::{Location, Problem, Problems};
+use super::Section;
+use crate::collector::duration::parse_duration;
+use crate::collector::node::Value;
+use crate::diag::Problem;
 
-/// Where problems go, and in which file they are.
-pub struct Findings {
-    /// The files as people name them, in order; see [`Findings::LINES`].
-    files: Vec<String>,
-    /// What was found so far.
-    pub problems: RefCell<Problems>,
-    /// What no text may show.
-    pub secrets: RefCell<Secrets>,
-}
-
-impl Findings {
-    /// A configuration of several files is one tree. The lines of its second file are counted from here on, and so on.
-    pub const LINES: u32 = 10_000_000;
-
-    /// Nothing found in `file` yet.
-    pub fn new(file: impl Into<String>) -> Self {
-        Self::of(vec![file.into()])
-    }
-
-    /// Nothing found in several files yet.
-    #[must_use]
-    pub fn of(files: Vec<String>) -> Self {
-        Self { files, problems: RefCell::default(), secrets: RefCell::default() }
-    }
-
-    /// Records a problem at a line and path.
-    pub fn push(&self, line: u32, path: &str, problem: Problem) {
-        let problem = self.secrets.borrow().mask_problem(problem.at(path));
-        let place = usize::try_from(line / Self::LINES).unwrap_or_default();
-        let file = self.files.get(place).or(self.files.last()).cloned().unwrap_or_default();
-        self.problems.borrow_mut().push(problem.in_file(Location::new(file, line % Self::LINES)));
-    }
-}
-
-/// One map being read.
-pub struct Section<'a> {
-    path: String,
-    line: u32,
-    entries: &'a [Entry],
-    asked: Vec<&'static str>,
-    unsupported: &'static [&'static str],
-    tolerant: bool,
-    findings: &'a Findings,
-}
-
-impl<'a> Section<'a> {
-    /// Reads the map `node` (null is an empty one) that stands at `path`, then reports the keys that `read` never asked
-    /// for. `line` is that of its key.
-    pub fn read<T>(
-        findings: &'a Findings,
-        node: &'a Node,
-        path: &str,
-        line: u32,
-        read: impl FnOnce(&mut Self) -> T,
-    ) -> Option<T> {
-        let Some(entries) = node.entries() else {
-            findings.push(line, path, Problem::new(format!("expected a map, found {}", node.kind())));
-            return None;
-        };
-        let path = path.to_owned();
-        let mut section =
-            Section { path, line, entries, asked: Vec::new(), unsupported: &[], tolerant: false, findings };
-        let result = read(&mut section);
-        section.report_unknown();
-        Some(result)
-    }
-
-    /// The path of this section (`exporters.file/traces`).
-    #[must_use]
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Keys that the reference collector knows and this one does not: they get words of their own.
-    pub fn unsupported(&mut self, keys: &'static [&'static str]) {
-        self.unsupported = keys;
-    }
-
-    /// Unknown keys are a warning here, since the reference collector accepts them.
-    pub fn tolerate_unknown(&mut self) {
-        self.tolerant = true;
-    }
-
-    /// Whether the key is there, null included.
-    pub fn has(&mut self, key: &'static str) -> bool {
-        self.ask(key).is_some()
-    }
-
-    /// The value as it is; `None` if the key is absent. Null is a value here.
-    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.ask(key).map(|entry| &entry.node)
-    }
-
+impl Section<'_> {
     /// Text.
     pub fn text(&mut self, key: &'static str) -> Option<String> {
         let entry = self.ask_value(key)?;
@@ -235,33 +139,6 @@ impl<'a> Section<'a> {
         }
         Some(pairs)
     }
-
-    /// A map of its own. `Some` also for a key with a null value (an empty map); `None` if the key is absent or wrong.
-    pub fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> Option<T> {
-        let entry = self.ask(key)?;
-        Section::read(self.findings, &entry.node, &self.path_of(key), entry.line, read)
-    }
-
-    /// One entry of the map at `key`, as a section of its own; for maps whose keys are names.
-    pub fn inner<T>(&self, entry: &'a Entry, key: &'static str, read: impl FnOnce(&mut Section<'a>) -> T) -> Option<T> {
-        let path = format!("{}.{}", self.path_of(key), entry.key);
-        Section::read(self.findings, &entry.node, &path, entry.line, read)
-    }
-
-    /// A list of maps, each read by `read`.
-    pub fn sections<T>(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a>) -> T) -> Option<Vec<T>> {
-        let entry = self.ask_value(key)?;
-        let Value::List(items) = &entry.node.value else {
-            self.wrong(entry, "a list of maps", "begin each with `- `");
-            return None;
-        };
-        let path = self.path_of(key);
-        let read_one = |(index, item): (usize, &'a Node)| {
-            Section::read(self.findings, item, &format!("{path}[{index}]"), item.line, &mut read)
-        };
-        Some(items.iter().enumerate().filter_map(read_one).collect())
-    }
-
     /// A `host:port` to listen on or connect to; the port must be a number up to 65535, the host may be empty or a
     /// bracketed IPv6 address.
     pub fn endpoint(&mut self, key: &'static str) -> Option<String> {
@@ -274,80 +151,6 @@ impl<'a> Section<'a> {
                 None
             }
         }
-    }
-
-    /// Keeps a value out of every text from now on.
-    pub fn secret(&self, value: &str) {
-        self.findings.secrets.borrow_mut().add(value);
-    }
-
-    /// Records a problem at a key of this section (or at the section, if the key is absent).
-    pub fn problem(&self, key: &str, problem: Problem) {
-        let line = self.entries.iter().find(|entry| entry.key == key).map_or(self.line, |entry| entry.line);
-        self.findings.push(line, &self.path_of(key), problem);
-    }
-
-    /// Records a problem inside the value of a key, at the line where it stands.
-    pub fn problem_at(&self, key: &str, line: u32, problem: Problem) {
-        self.findings.push(line, &self.path_of(key), problem);
-    }
-
-    /// Records a problem of the section as a whole.
-    pub fn problem_here(&self, problem: Problem) {
-        self.findings.push(self.line, &self.path, problem);
-    }
-
-    /// Records that a key must be there.
-    pub fn missing(&self, key: &str) {
-        self.findings.push(self.line, &self.path, Problem::new(format!("`{key}` is missing")));
-    }
-
-    fn problem_count(&self) -> usize {
-        self.findings.problems.borrow().iter().count()
-    }
-
-    fn ask(&mut self, key: &'static str) -> Option<&'a Entry> {
-        self.asked.push(key);
-        self.entries.iter().find(|entry| entry.key == key)
-    }
-
-    fn ask_value(&mut self, key: &'static str) -> Option<&'a Entry> {
-        self.ask(key).filter(|entry| entry.node.value != Value::Null)
-    }
-
-    fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
-    }
-
-    fn wrong(&self, entry: &Entry, wanted: &str, hint: &str) {
-        let problem = Problem::new(format!("expected {wanted}, found {}", entry.node.kind())).hint(hint);
-        self.findings.push(entry.line, &self.path_of(&entry.key), problem);
-    }
-
-    fn report_unknown(&self) {
-        for entry in self.entries {
-            let key = entry.key.as_str();
-            if self.asked.contains(&key) {
-                continue;
-            }
-            let path = self.path_of(key);
-            if self.unsupported.contains(&key) {
-                let known = self.known().join(", ");
-                let problem = Problem::new(format!("`{key}` is not supported by this collector"));
-                self.findings.push(entry.line, &path, problem.hint(format!("supported: {known}")));
-            } else {
-                let message = format!("unknown key `{key}`");
-                let problem = if self.tolerant { Problem::warning(message) } else { Problem::new(message) };
-                self.findings.push(entry.line, &path, problem.suggest(key, self.known()));
-            }
-        }
-    }
-
-    fn known(&self) -> Vec<&'static str> {
-        let mut known = self.asked.clone();
-        known.sort_unstable();
-        known.dedup();
-        known
     }
 }
 
@@ -362,7 +165,9 @@ fn check_endpoint(text: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Findings;
     use super::*;
+    use crate::collector::node::{Entry, Node};
 
     fn map(entries: &[(&str, Value)]) -> Node {
         let entry = |(index, (key, value)): (usize, &(&str, Value))| {

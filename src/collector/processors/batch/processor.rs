@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::meter::BatchMeter;
 use crate::collector::component::{
     Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals, guarded,
 };
@@ -59,6 +60,7 @@ impl Processor for Settings {
         let owed = Arc::new(context.owe(signal, 0));
         let gatherer = Gatherer {
             settings: *self,
+            meter: BatchMeter::register(&context),
             context,
             owed: owed.clone(),
             next,
@@ -106,8 +108,16 @@ impl Running for Task {
     }
 }
 
+/// Why a batch is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trigger {
+    Size,
+    Time,
+}
+
 struct Gatherer {
     settings: Settings,
+    meter: Arc<BatchMeter>,
     context: Context,
     next: Next,
     payloads: mpsc::Receiver<Payload>,
@@ -129,7 +139,7 @@ impl Gatherer {
                     Some(payload) => self.take(payload).await,
                     None => break,
                 },
-                () = tokio::time::sleep_until(tick), if self.items > 0 => self.send_one().await,
+                () = tokio::time::sleep_until(tick), if self.items > 0 => self.send_one(Trigger::Time).await,
                 () = async { drop(stopping.wait_for(Option::is_some).await) } => {
                     self.payloads.close();
                     while let Some(payload) = self.payloads.recv().await {
@@ -140,7 +150,7 @@ impl Gatherer {
             }
         }
         while self.items > 0 {
-            self.send_one().await;
+            self.send_one(Trigger::Time).await;
         }
     }
 
@@ -161,7 +171,7 @@ impl Gatherer {
         let at_once = self.settings.timeout.is_zero() || self.settings.size == 0;
         let mut sent = false;
         while self.items > 0 && (at_once || self.items >= self.settings.size) {
-            self.send_one().await;
+            self.send_one(Trigger::Size).await;
             sent = true;
         }
         if sent {
@@ -170,7 +180,7 @@ impl Gatherer {
     }
 
     /// Sends what waits, up to the largest batch.
-    async fn send_one(&mut self) {
+    async fn send_one(&mut self, trigger: Trigger) {
         let most = self.settings.most;
         let batch = if most > 0 && self.items > most {
             self.waiting.split_front(most)
@@ -185,6 +195,7 @@ impl Gatherer {
             self.items = 0;
             return;
         }
+        self.meter.count(&batch, items, trigger == Trigger::Size);
         let mut stopping = self.stopping.clone();
         let late = async move {
             let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| deadline.clone());

@@ -1,0 +1,124 @@
+//! Counts what goes into a processor and what comes out of it, in front of it and behind it.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::family::{Families, Number, labels};
+use super::instruments::{FILTERED, INCOMING, LIMITER_ACCEPTED, LIMITER_REFUSED, OUTGOING, of};
+use super::meters::{Count, Meters};
+use crate::collector::component::{Consumer, Context, Next, Refusal};
+use crate::otlp::{Payload, Signal};
+
+/// The counts of one processor in one pipeline.
+#[derive(Default)]
+struct Flow {
+    incoming: Count,
+    outgoing: Count,
+    /// Of what was taken in the end.
+    taken: [Count; 2],
+}
+
+/// Watches one processor, if somebody wants to know. A batch counts by itself.
+pub struct Watch {
+    flow: Option<Arc<Flow>>,
+}
+
+impl Watch {
+    /// Of the processor `id` (its type is in front of the slash).
+    #[must_use]
+    pub fn new(context: &Context, id: &str, signal: Signal) -> Self {
+        let kind = id.split('/').next().unwrap_or_default().to_owned();
+        let meters = context.shared.get::<Meters>();
+        if !meters.wanted() || kind == "batch" {
+            return Self { flow: None };
+        }
+        let flow = Arc::new(Flow::default());
+        let (counted, id) = (flow.clone(), id.to_owned());
+        meters.add(move |families| counted.read(families, &kind, &id, signal));
+        Self { flow: Some(flow) }
+    }
+
+    /// What the processor hands on to.
+    #[must_use]
+    pub fn behind(&self, next: Next) -> Next {
+        match &self.flow {
+            Some(flow) => Next::to(Behind { flow: flow.clone(), next }),
+            None => next,
+        }
+    }
+
+    /// What hands in to the processor.
+    #[must_use]
+    pub fn in_front(self, processor: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
+        match self.flow {
+            Some(flow) => Arc::new(InFront { flow, processor }),
+            None => processor,
+        }
+    }
+}
+
+impl Flow {
+    fn read(&self, families: &mut Families, kind: &str, id: &str, signal: Signal) {
+        let (incoming, outgoing) = (self.incoming.get(), self.outgoing.get());
+        if incoming == 0 {
+            return;
+        }
+        let mut add = |instrument, labels, count| families.add(instrument, labels, Number::Integer(count));
+        let both = || labels([("processor", id), ("otel.signal", signal.name())]);
+        add(&INCOMING, both(), incoming);
+        add(&OUTGOING, both(), outgoing);
+        let filtered = self.taken[0].get().saturating_sub(self.taken[1].get());
+        match kind {
+            "filter" if filtered > 0 => add(of(&FILTERED, signal), labels([("filter", id)]), filtered),
+            "memory_limiter" => {
+                let refused = incoming.saturating_sub(outgoing);
+                for (instruments, count) in [(&LIMITER_ACCEPTED, outgoing), (&LIMITER_REFUSED, refused)] {
+                    if count > 0 {
+                        add(of(instruments, signal), labels([("processor", id)]), count);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+struct InFront {
+    flow: Arc<Flow>,
+    processor: Arc<dyn Consumer>,
+}
+
+impl Consumer for InFront {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        let items = payload.item_count();
+        self.flow.incoming.add(items);
+        let taking = self.processor.consume(payload);
+        Box::pin(async move {
+            let result = taking.await;
+            if result.is_ok() {
+                self.flow.taken[0].add(items);
+            }
+            result
+        })
+    }
+}
+
+struct Behind {
+    flow: Arc<Flow>,
+    next: Next,
+}
+
+impl Consumer for Behind {
+    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(async move {
+            let items = payload.item_count();
+            self.flow.outgoing.add(items);
+            let result = self.next.consume(payload).await;
+            if result.is_ok() {
+                self.flow.taken[1].add(items);
+            }
+            result
+        })
+    }
+}

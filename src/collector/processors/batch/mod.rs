@@ -1,0 +1,6 @@
+//! The `batch` processor.
+
+mod meter;
+mod processor;
+
+pub use processor::FACTORY;
