@@ -18,6 +18,7 @@ mod harness;
 mod normalise;
 mod otlp;
 mod ottl;
+mod own;
 mod quickstart;
 mod requests;
 mod rpc;

@@ -42,6 +42,8 @@ impl Side {
         let folder = tempfile::tempdir().expect("a folder");
         let ports = free_ports();
         let mut text = case.config.replace("$OUT", &folder.path().display().to_string());
+        // Where there is no health check, its port may be that of the collector's own metrics.
+        text = text.replace("$OWNPORT", &ports[2].to_string());
         for (name, port) in PORTS.iter().zip(ports) {
             text = text.replace(&format!("${name}"), &format!("127.0.0.1:{port}"));
         }
@@ -217,6 +219,19 @@ impl Side {
             let body = self.normaliser.line(request.message());
             self.row(json!({"asked": format!("{} {}", request.method, request.path), "headers": shown, "body": body}));
         }
+    }
+
+    /// The page of its own metrics (at `$OWNPORT`), as soon as it has all `lines`.
+    pub async fn own_metrics(&mut self, lines: &[&str]) -> String {
+        let url = format!("http://127.0.0.1:{}/metrics", self.ports[2]);
+        let client = self.client.clone();
+        let get = async || match client.get(&url).send().await {
+            Ok(answer) => answer.text().await.unwrap_or_default(),
+            Err(_) => String::new(),
+        };
+        let has_all = |page: &str| lines.iter().all(|line| page.lines().any(|known| known == *line));
+        self.until(&format!("{lines:?} among its metrics"), async || has_all(&get().await)).await;
+        get().await
     }
 
     /// A file of its folder.
