@@ -65,9 +65,8 @@ fn case(metrics: &str) -> Case {
 /// A span that stays and one that is filtered, over both protocols; points; a log that fits into the queue, and one that
 /// does not; a request that nobody can read.
 async fn traffic(side: &mut Side) {
-    let span = |name: &str| {
-        json!({"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": name})
-    };
+    let span =
+        |name: &str| json!({"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "name": name});
     let spans = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span("s0"), span("s1"), span("s2")]}]}]});
     let point = json!({"asInt": "1"});
     let points = json!({"resourceMetrics": [{"scopeMetrics": [{"metrics": [
@@ -95,9 +94,12 @@ fn comparable(page: &str, without_values: bool) -> Vec<String> {
         if alone(words.trim_start_matches(['{', '"'])) {
             continue;
         }
-        let of_process = words.starts_with("otelcol_process_") || words.contains("_bytes_bucket") || words.contains("_bytes_sum");
+        let of_process =
+            words.starts_with("otelcol_process_") || words.contains("_bytes_bucket") || words.contains("_bytes_sum");
         match line.rsplit_once(' ') {
-            Some((series, _)) if !line.starts_with('#') && (of_process || without_values) => rows.insert(series.to_owned()),
+            Some((series, _)) if !line.starts_with('#') && (of_process || without_values) => {
+                rows.insert(series.to_owned())
+            }
             _ => rows.insert(line.to_owned()),
         };
     }

@@ -9,7 +9,8 @@ use nix::sys::resource::{UsageWho, getrusage};
 use super::family::{Families, Family, Label, Labels, Number, labels};
 use super::instruments::{
     ACCEPTED, CPU, DROPPED_ITEMS, Detail, FAILED, IN_FLIGHT, Instrument, MEMORY, RECEIVED_ITEMS, REFUSED,
-    REFUSED_ITEMS, REJECTED_ITEMS, RESUMED_ITEMS, SEND_FAILED, SENT, SENT_ITEMS, STORED_ITEMS, UPTIME, WRITTEN_ITEMS, of,
+    REFUSED_ITEMS, REJECTED_ITEMS, RESUMED_ITEMS, SEND_FAILED, SENT, SENT_ITEMS, STORED_ITEMS, UPTIME, WRITTEN_ITEMS,
+    of,
 };
 use super::meters::Meters;
 use super::payload::{Span, payload};
