@@ -169,10 +169,11 @@ local function pipelines(job, scrapes)
   return all
 end
 
--- An otelcol's own metrics say what it delivered; they are read just before the stop. Ours writes that by itself.
+-- An otelcol's own metrics say what it delivered; they are read just before the stop. Ours writes that by itself, and as
+-- the last points of its metrics.
 local function own_metrics(embedded)
   if embedded then
-    return { level = "none" }
+    return { level = "none", report = { "file/metrics" } }
   end
   return { readers = { { pull = { exporter = { prometheus = { host = "127.0.0.1", port = port "metrics" } } } } } }
 end

@@ -23,6 +23,9 @@ mod go_number;
 pub mod graph;
 #[cfg(test)]
 mod graph_tests;
+mod http_server;
+#[cfg(test)]
+mod key_tests;
 mod letter_case;
 pub mod listen;
 pub mod load;

@@ -5,14 +5,17 @@
 mod delivery;
 mod export;
 mod faults;
+mod files;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod own;
 mod rpc;
 mod secure;
 mod sizes;
 mod start;
 mod storage;
 mod tls;
+mod validate;
 
 use serde_json::{Value, json};
 

@@ -171,3 +171,19 @@ async fn pipelines_share_and_their_changes_stay_apart() {
     assert_eq!((&delivery["traces"]["received"], &delivery["traces"]["written"]), (&json!(6), &json!(8)));
     assert_eq!(delivery["components"]["exporters/file/d"], json!({"logs": {"written": 1}}));
 }
+
+#[tokio::test]
+async fn the_health_check_has_a_path_bodies_and_headers_of_its_own() {
+    let health = "health_check: {endpoint: $HEALTH, path: /up, response_body: {healthy: fine, unhealthy: ill}, \
+                  response_headers: {X-Who: gymrun}}";
+    let text = config("  batch: {}", "batch", "", "file").replace("health_check: {endpoint: $HEALTH}", health);
+    let mut collector = Collector::spawn(&text, &[]);
+    let url = |path: &str| format!("http://127.0.0.1:{}{path}", collector.health);
+    let (up, other) = (url("/up"), url("/"));
+    let ready = async || reqwest::get(&up).await.ok().filter(|answer| answer.status() == 200);
+    let answer = crate::harness::eventually_async("the collector is ready", ready).await;
+    assert_eq!(answer.headers()["x-who"], "gymrun");
+    assert_eq!(answer.text().await.expect("a body"), "fine");
+    assert_eq!(reqwest::get(&other).await.expect("answers").status(), 404);
+    assert_eq!(collector.stop().await, 0);
+}

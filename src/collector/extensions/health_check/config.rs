@@ -1,6 +1,9 @@
 //! What the extension is told.
 
+use axum::http::HeaderMap;
+
 use crate::collector::component::{Extension, Factory, Signals};
+use crate::collector::http_server::{accept_tuning, response_headers};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 
@@ -17,6 +20,8 @@ pub(super) struct Settings {
     pub path: String,
     /// Own bodies; without them JSON.
     pub bodies: Option<Bodies>,
+    /// Added to every answer.
+    pub response_headers: HeaderMap,
 }
 
 /// Own bodies.
@@ -27,7 +32,15 @@ pub(super) struct Bodies {
 }
 
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
-    section.unsupported(&["tls", "auth", "cors", "use_v2", "http", "grpc", "component_health"]);
+    section.unsupported(&["tls", "auth", "cors", "middlewares", "dialer", "http", "grpc", "component_health"]);
+    if section.boolean("use_v2") == Some(true) {
+        section.problem("use_v2", Problem::new("`use_v2` is not supported by this collector").hint("leave it out"));
+    }
+    accept_tuning(section);
+    // A request has no body here.
+    section.integer("max_request_body_size", i64::MIN);
+    section.texts("compression_algorithms");
+    let response_headers = response_headers(section);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:13133".to_owned());
     let path = section.text("path").unwrap_or_else(|| "/".to_owned());
     let bodies = section.section("response_body", |bodies| {
@@ -41,5 +54,5 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
         section.problem("path", Problem::new("`path` must begin with `/`"));
         return None;
     }
-    Some(Box::new(Settings { endpoint, path, bodies }))
+    Some(Box::new(Settings { endpoint, path, bodies, response_headers }))
 }

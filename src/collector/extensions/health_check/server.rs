@@ -80,7 +80,9 @@ async fn answer(
         return Ok(health.admin(peer, &path, &query).await);
     }
     let path_matches = health.settings.path == "/" || health.settings.path == path;
-    Ok(if path_matches { health.state() } else { text(StatusCode::NOT_FOUND, "404 page not found\n") })
+    let mut answer = if path_matches { health.state() } else { text(StatusCode::NOT_FOUND, "404 page not found\n") };
+    answer.headers_mut().extend(health.settings.response_headers.clone());
+    Ok(answer)
 }
 
 impl Health {

@@ -40,7 +40,11 @@ struct Settings {
 }
 
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Processor>> {
-    section.unsupported(&["metadata_keys", "metadata_cardinality_limit"]);
+    if section.texts("metadata_keys").is_some_and(|keys| !keys.is_empty()) {
+        let problem = Problem::new("`metadata_keys` is not supported by this collector");
+        section.problem("metadata_keys", problem.hint("it keeps no metadata of its clients"));
+    }
+    section.integer("metadata_cardinality_limit", 0);
     let count = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
     let size = section.integer("send_batch_size", 0).map_or(8192, count);
     let most = section.integer("send_batch_max_size", 0).map_or(0, count);

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::HeaderMap;
 
 use super::body::{ENCODINGS, Encoding};
 use super::receiver::OtlpReceiver;
 use crate::collector::component::{EVERY_SIGNAL, Factory, Receiver, Signals};
+use crate::collector::http_server::{accept_tuning, response_headers};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
@@ -111,17 +112,7 @@ fn http(section: &mut Section<'_>) -> HttpSettings {
     // The reference accepts unknown keys here; what it knows and this receiver cannot do is refused.
     section.tolerate_unknown();
     section.unsupported(&["auth", "cors", "dialer", "middlewares", "tls"]);
-    // How long idle and slow connections are kept: the library's own limits stand.
-    for key in ["read_timeout", "read_header_timeout", "write_timeout", "idle_timeout"] {
-        section.duration(key);
-    }
-    section.boolean("keep_alives_enabled");
-    section.section("keepalive", |keepalive| {
-        keepalive.boolean("enabled");
-        keepalive.duration("idle_timeout");
-    });
-    section.boolean("include_metadata");
-    section.word("transport", &["tcp", "tcp4", "tcp6"]);
+    accept_tuning(section);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:4318".to_string());
     let paths = vec![
         (path(section, "traces_url_path", "/v1/traces"), Signal::Traces),
@@ -147,19 +138,6 @@ fn encodings(section: &mut Section<'_>) -> Vec<(&'static str, Encoding)> {
         found
     };
     names.iter().filter_map(known).collect()
-}
-
-fn response_headers(section: &mut Section<'_>) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in section.text_map("response_headers").unwrap_or_default() {
-        match (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value)) {
-            (Ok(name), Ok(value)) => {
-                headers.insert(name, value);
-            }
-            _ => section.problem("response_headers", Problem::new(format!("`{name}` and its value are no header"))),
-        }
-    }
-    headers
 }
 
 /// A path always begins with a slash.

@@ -1,0 +1,139 @@
+//! `gymrun collector validate`, configurations of several sources, and what SIGHUP does.
+
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+
+use crate::harness::{Collector, binary, eventually_async};
+use crate::{config, span_count, spans};
+
+const MISTAKES: &str = "receivers:\n  otlp: {protocols: {grpc: {endpoint: nowhere, tls: {}}, http: {nobody: 1}}}\n  prometheus: {config: {scrape_configs: [{job_name: a, job_nam: b}]}}\n\
+processors:\n  batch: {timeout: soon, send_batch_size: -1}\n  transform: {trace_statements: ['set(span.nme, 1)']}\n  memory_limiter: {}\n  bach: {}\n\
+connectors:\n  span_metrics: {dimensions: [{}]}\n\
+exporters:\n  file: {rotation: {max_megabytes: x}}\n  otlp_http: {timeout: 5s, compression: rar}\n  debug: {verbosity: loud}\n\
+extensions:\n  health_check: {path: x}\n\
+service:\n  extensions: [health_chek]\n  telemetry: {metrics: {level: all}}\n  pipelines:\n    traces: {receivers: [otlp], processors: [batch, batch], exporters: [fil, span_metrics]}\n    spans: {}\n";
+
+/// Each line that has a mistake, and a word about it.
+const FOUND: &[(u32, &str)] = &[
+    (2, "`nowhere` is no address"),
+    (2, "`tls` is not supported by this collector"),
+    (2, "unknown key `nobody`"),
+    (3, "unknown key `job_nam`"),
+    (5, "`timeout` is no duration"),
+    (5, "`send_batch_size` is -1"),
+    (6, "nme"),
+    (7, "`check_interval` must be greater than zero"),
+    (8, "unknown processor type `bach`"),
+    (10, "a dimension has one of `name` and `glob`"),
+    (12, "expected an integer, found text"),
+    (12, "`path` is missing"),
+    (13, "at least one endpoint is needed"),
+    (13, "`rar` is not a value of `compression`"),
+    (14, "`loud` is no verbosity"),
+    (16, "`path` must begin with `/`"),
+    (18, "the extension `health_chek` is not declared"),
+    (19, "`all` is not a value of `level`"),
+    (21, "the processor `batch` is named twice"),
+    (21, "the exporter `fil` is not declared"),
+    (22, "`spans` is no signal of a pipeline"),
+];
+
+fn validate(arguments: &[&str], environment: &[(&str, &str)]) -> (i32, String) {
+    let mut command = Command::new(binary());
+    command.args(["collector", "validate"]).args(arguments).env_clear().envs(environment.iter().copied());
+    let output = command.output().expect("runs");
+    (output.status.code().expect("a code"), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The block of a problem: its first line, and the lines that belong to it.
+fn told(text: &str, place: &str, words: &str) -> bool {
+    text.contains(place) && text.contains(words)
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("bad.yaml");
+    std::fs::write(&file, MISTAKES).expect("writes");
+    let (code, text) = validate(&["--config", file.to_str().expect("text")], &[]);
+    assert_eq!(code, 1, "{text}");
+    for (line, words) in FOUND {
+        assert!(told(&text, &format!("bad.yaml:{line}\n"), words), "{line}: {words}: {text}");
+    }
+    // Nothing was started or written.
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn sources_are_joined_and_each_problem_names_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("writes");
+        path.display().to_string()
+    };
+    let base = path("base.yaml", "receivers: {otlp: {protocols: {http: }}}\nexporters: {debug: }\n");
+    let service = "service: {pipelines: {traces: {receivers: [otlp], exporters: [debug]}}}";
+    let (code, text) = validate(&["--config", &base, "--config", "env:SERVICE"], &[("SERVICE", service)]);
+    assert_eq!((code, text.as_str()), (0, ""));
+    let more = path("more.yaml", "\n\nexporters: {debug: {verbosity: 7}, nop: {x: 1}}\n");
+    let file = format!("file:{more}");
+    let sources = ["--config", &base, "--config", &file, "--config", "yaml:processors: {btch: }"];
+    let (code, text) = validate(&[&sources[..], &["--config", "env:SERVICE"]].concat(), &[("SERVICE", service)]);
+    assert_eq!(code, 1);
+    for words in [
+        "more.yaml:3\n",
+        "expected text, found an integer",
+        "unknown key `x`",
+        "unknown processor type `btch`",
+        "<yaml>:1\n",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let (code, text) = validate(&["--config", "env:NOT_THERE", "--config", "/no/such.yaml", "--config", "http:x"], &[]);
+    assert_eq!(code, 1);
+    for words in ["`NOT_THERE` is not set", "/no/such.yaml", "cannot come from `http:`"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
+/// A warning alone is no mistake; a command line without a file is one, with the code of all such mistakes.
+#[test]
+fn warnings_are_said_and_do_no_harm() {
+    let yaml = "yaml:{receivers: {otlp: {protocols: {http: {nobody: 1}}}}, exporters: {debug: }, \
+                service: {pipelines: {traces: {receivers: [otlp], exporters: [debug]}}}}";
+    let (code, text) = validate(&["--config", yaml], &[]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("warning") && text.contains("unknown key `nobody`"), "{text}");
+    assert_eq!(validate(&[], &[]).0, 2);
+}
+
+/// SIGHUP: the configuration as it is now; one that is broken changes nothing, and nothing is lost on the way.
+#[tokio::test]
+async fn sighup_reads_anew_and_never_ends_the_process() {
+    let text = config("  batch: {timeout: 10ms}", "batch", "", "file");
+    let mut collector = Collector::start(&text, &[]).await;
+    let file = collector.path("collector.yaml");
+    let first = std::fs::read_to_string(&file).expect("reads");
+    assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+
+    std::fs::write(&file, "receivers: {nobody: }\n").expect("writes");
+    collector.signal(Signal::SIGHUP);
+    eventually_async("the problem is said", async || {
+        collector.stderr().contains("the one from before stays").then_some(())
+    })
+    .await;
+    assert!(collector.stderr().contains("unknown receiver type `nobody`"), "{}", collector.stderr());
+    assert_eq!(collector.post("/v1/traces", &spans(3)).await.0, 200);
+
+    std::fs::write(&file, first.replace("file: {path:", "file: {append: true, path:")).expect("writes");
+    let ready = |stderr: &str| stderr.matches("everything is ready").count();
+    let before = ready(&collector.stderr());
+    collector.signal(Signal::SIGHUP);
+    eventually_async("it is ready again", async || (ready(&collector.stderr()) > before).then_some(())).await;
+    assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(span_count(&collector.lines("x.jsonl")), 9);
+    assert_eq!(collector.delivery()["traces"]["written"], 9);
+}
