@@ -178,6 +178,21 @@ local function own_metrics(embedded)
   return { readers = { { pull = { exporter = { prometheus = { host = "127.0.0.1", port = port "metrics" } } } } } }
 end
 
+-- Who says it, stamped like all other data; an otelcol keeps it to its own page.
+local function own_resource(job, attributes, embedded)
+  if not embedded then
+    return nil
+  end
+  local resource = {}
+  for key, value in pairs(attributes) do
+    local is_text = type(value) ~= "number" and type(value) ~= "boolean"
+    resource[key] = is_text and value or tostring(value)
+  end
+  resource["service.name"] = job.otel.service_name
+  resource["service.name.override"] = job.otel.service_name .. "/collector"
+  return resource
+end
+
 -- `attributes` and `targets` as the hooks left them; every target has its `targets` and `labels`.
 function M.document(job, attributes, targets, embedded)
   local stored = job.otel.endpoint and job.otel.queue == "disk"
@@ -198,7 +213,11 @@ function M.document(job, attributes, targets, embedded)
     exporters = exporters(job),
     service = {
       extensions = gym.args("health_check", stored and "file_storage"),
-      telemetry = { logs = { level = job.otel.log_level }, metrics = own_metrics(embedded) },
+      telemetry = {
+        logs = { level = job.otel.log_level },
+        metrics = own_metrics(embedded),
+        resource = own_resource(job, attributes, embedded),
+      },
       pipelines = pipelines(job, #targets > 0),
     },
   }

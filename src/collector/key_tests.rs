@@ -39,7 +39,7 @@ const TABLES: &[Table] = &[
     Table {
         section: "receivers",
         kind: "otlp",
-        base: "",
+        base: "protocols: {http: }",
         good: &[
             "protocols: {grpc: , http: }",
             "protocols: {grpc: {endpoint: 'x:1', transport: tcp, max_recv_msg_size_mib: 5, max_concurrent_streams: 5, read_buffer_size: 1, write_buffer_size: 1, include_metadata: true}}",

@@ -129,7 +129,7 @@ async fn debug_says_as_much_as_it_is_told_and_samples_what_comes_often() {
         "logs: 1 resources, 1 log records",
     ];
     assert_eq!(by_name["debug/basic"], counts);
-    for words in ["resource service.name=shop", "scope lib ", "gauge a:b asInt=", "log  hello"] {
+    for words in ["resource service.name=shop", "scope lib ", "gauge a:b timeUnixNano=", "log  hello"] {
         assert!(by_name["debug/normal"].iter().any(|line| line.contains(words)), "{words}: {stderr}");
     }
     assert!(by_name["debug/detailed"].iter().any(|line| line.starts_with("{\"resourceSpans\":")), "{stderr}");

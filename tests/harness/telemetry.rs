@@ -81,6 +81,15 @@ impl Telemetry {
         Self { traces, metrics, logs }
     }
 
+    /// The same but for the metrics of one producer, which stand in lines of their own.
+    pub fn without(&self, producer: &str) -> Self {
+        let of_producer = |resource: &Value| {
+            attributes(&resource["resource"]["attributes"]).get("service.name.override") == Some(&Value::from(producer))
+        };
+        let metrics = self.metrics.iter().filter(|line| !items(&line["resourceMetrics"]).any(of_producer));
+        Self::new(self.traces.clone(), metrics.cloned().collect(), self.logs.clone())
+    }
+
     /// The attributes of every resource, with the name of its signal.
     pub fn resources(&self) -> Vec<(&'static str, BTreeMap<String, Value>)> {
         let signals = [

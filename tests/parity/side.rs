@@ -221,16 +221,15 @@ impl Side {
         }
     }
 
-    /// The page of its own metrics (at `$OWNPORT`), as soon as it has all `lines`.
-    pub async fn own_metrics(&mut self, lines: &[&str]) -> String {
+    /// The page of its own metrics (at `$OWNPORT`), as soon as it is `ready`.
+    pub async fn own_metrics(&mut self, ready: impl Fn(&str) -> bool) -> String {
         let url = format!("http://127.0.0.1:{}/metrics", self.ports[2]);
         let client = self.client.clone();
         let get = async || match client.get(&url).send().await {
             Ok(answer) => answer.text().await.unwrap_or_default(),
             Err(_) => String::new(),
         };
-        let has_all = |page: &str| lines.iter().all(|line| page.lines().any(|known| known == *line));
-        self.until(&format!("{lines:?} among its metrics"), async || has_all(&get().await)).await;
+        self.until("its metrics are as they should be", async || ready(&get().await)).await;
         get().await
     }
 

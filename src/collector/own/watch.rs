@@ -15,8 +15,8 @@ use crate::otlp::{Payload, Signal};
 struct Flow {
     incoming: Count,
     outgoing: Count,
-    /// Of what was taken in the end.
-    taken: [Count; 2],
+    /// Of what went in: what a condition that failed kept back, all of it.
+    failed: Count,
 }
 
 /// Watches one processor, if somebody wants to know. A batch counts by itself.
@@ -68,7 +68,7 @@ impl Flow {
         let both = || labels([("processor", id), ("otel.signal", signal.name())]);
         add(&INCOMING, both(), incoming);
         add(&OUTGOING, both(), outgoing);
-        let filtered = self.taken[0].get().saturating_sub(self.taken[1].get());
+        let filtered = incoming.saturating_sub(outgoing + self.failed.get());
         match kind {
             "filter" if filtered > 0 => add(of(&FILTERED, signal), labels([("filter", id)]), filtered),
             "memory_limiter" => {
@@ -96,8 +96,8 @@ impl Consumer for InFront {
         let taking = self.processor.consume(payload);
         Box::pin(async move {
             let result = taking.await;
-            if result.is_ok() {
-                self.flow.taken[0].add(items);
+            if result.as_ref().is_err_and(|refusal| refusal.reason == "condition") {
+                self.flow.failed.add(items);
             }
             result
         })
@@ -111,14 +111,7 @@ struct Behind {
 
 impl Consumer for Behind {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        Box::pin(async move {
-            let items = payload.item_count();
-            self.flow.outgoing.add(items);
-            let result = self.next.consume(payload).await;
-            if result.is_ok() {
-                self.flow.taken[1].add(items);
-            }
-            result
-        })
+        self.flow.outgoing.add(payload.item_count());
+        Box::pin(self.next.consume(payload))
     }
 }

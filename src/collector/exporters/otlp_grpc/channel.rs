@@ -38,10 +38,6 @@ pub(super) fn open(settings: &Settings) -> Result<Channel, Problem> {
 }
 
 fn tls(settings: &Tls) -> Result<ClientTlsConfig, Problem> {
-    if settings.skip_verify {
-        let problem = Problem::new("`tls.insecure_skip_verify` is not supported for gRPC");
-        return Err(problem.hint("name the certificate of its authority in `tls.ca_file`"));
-    }
     let mut tls = ClientTlsConfig::new();
     if let Some(path) = &settings.ca_file {
         tls = tls.ca_certificate(Certificate::from_pem(read_file("ca_file", path)?));

@@ -69,6 +69,10 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     let queue = Queue::read(section);
     let retry = Retry::read(section, false);
     let url = url?;
+    if tls.skip_verify && url.starts_with("https:") {
+        let problem = Problem::new("`tls.insecure_skip_verify` is not supported for gRPC");
+        section.problem("tls", problem.hint("name the certificate of its authority in `tls.ca_file`"));
+    }
     Some(Box::new(Settings { url, headers, compression, timeout, tls, keepalive, authority, user_agent, queue, retry }))
 }
 

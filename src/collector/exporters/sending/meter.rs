@@ -14,8 +14,8 @@ use crate::otlp::Signal;
 /// The counts of one lane.
 #[derive(Default)]
 pub(super) struct LaneMeter {
-    /// Requests that were begun.
-    pub begun: Count,
+    /// Requests that were decided.
+    pub decided: Count,
     /// Requests that are not decided yet.
     pub in_flight: Count,
     /// Items of requests that were given up.
@@ -50,9 +50,12 @@ fn of_signal(id: &str, signal: Signal) -> Labels {
 
 fn read(meter: &LaneMeter, id: &str, signal: Signal, sent: u64, endpoint: &Labels, families: &mut Families) {
     let with_endpoint = || labels([("exporter", id)]).into_iter().chain(endpoint.clone()).collect::<Labels>();
-    if meter.begun.get() > 0 {
+    let (decided, in_flight) = (meter.decided.get(), meter.in_flight.get());
+    if decided > 0 {
         families.add(of(&SENT, signal), with_endpoint(), Number::Integer(sent));
-        families.add(&IN_FLIGHT, of_signal(id, signal), Number::Integer(meter.in_flight.get()));
+    }
+    if decided + in_flight > 0 {
+        families.add(&IN_FLIGHT, of_signal(id, signal), Number::Integer(in_flight));
     }
     for (instruments, items, labels) in [
         (&SEND_FAILED, meter.failed.get(), with_endpoint()),

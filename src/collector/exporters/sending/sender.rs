@@ -50,10 +50,10 @@ impl Sender {
     /// Sends it and counts what was accepted; what was not is for the caller to count.
     pub async fn send(&self, payload: Payload) -> Result<(), Refusal> {
         let items = payload.item_count();
-        self.meter.begun.add(1);
         let under_way = UnderWay::new(&self.meter);
         let result = self.try_until_decided(payload, items).await;
         drop(under_way);
+        self.meter.decided.add(1);
         if result.is_err() {
             self.meter.failed.add(items);
         }
