@@ -106,21 +106,30 @@ impl Graph {
         self.write_report(deadline, base, report).await;
     }
 
+    /// Writes the report and stops those that write it. Its points are no data: they are not counted.
     async fn write_report(&mut self, deadline: &Deadline, base: &Context, report: &(dyn Fn() -> Payload + Sync)) {
         let reporters = std::mem::take(&mut self.reporters);
         if reporters.is_empty() {
             return;
         }
-        let name: Arc<str> = "service/telemetry".into();
-        let context = Context { log: base.log.named(name.clone()), name, ..base.clone() };
+        let next = Next::new(reporters.iter().map(|reporter| reporter.consumer.clone()).collect());
         let write = async {
             join_all(reporters.iter().map(|reporter| reporter.named.running.flush())).await;
-            let next = Next::new(reporters.iter().map(|reporter| reporter.consumer.clone()).collect());
-            Counted { next, context: context.clone() }.consume(report()).await
+            let report = report();
+            let written = |name: &str| base.counters.of(name, Signal::Metrics, &Tally::Written);
+            let before: Vec<(Arc<str>, u64)> =
+                reporters.iter().map(|Reporter { named, .. }| (named.name.clone(), written(&named.name))).collect();
+            let result = next.consume(report).await;
+            join_all(reporters.iter().map(|reporter| reporter.named.running.flush())).await;
+            for (name, before) in before {
+                let own = usize::try_from(written(&name).saturating_sub(before)).unwrap_or(0);
+                base.counters.take_back(&name, Signal::Metrics, &Tally::Written, own);
+            }
+            result
         };
         let last = deadline.at().max(Instant::now()) + PATIENCE;
         if let None | Some(Err(_)) = until(last, write).await {
-            context.log.warn("the report was not written to every exporter");
+            base.log.warn("the report (`service.telemetry.metrics.report`) was not written to every exporter");
         }
         shut(reporters.into_iter().map(|reporter| reporter.named).collect(), deadline, base).await;
     }

@@ -112,9 +112,7 @@ impl Page {
                 let bounds = bounds.iter().map(|bound| go_text(*bound as f64)).chain(["+Inf".to_owned()]);
                 for (bound, count) in bounds.zip(counts) {
                     total += count;
-                    let mut labels = labels.clone();
-                    labels.push(("le".into(), Label::Text(bound)));
-                    self.line(&format!("{name}_bucket"), labels, &go_text(total as f64));
+                    self.labelled(&format!("{name}_bucket"), labels.clone(), Some(&bound), &go_text(total as f64));
                 }
                 self.line(&format!("{name}_sum"), labels.clone(), &go_text(*sum as f64));
                 self.line(&format!("{name}_count"), labels, &go_text(total as f64));
@@ -122,7 +120,12 @@ impl Page {
         }
     }
 
-    fn line(&mut self, name: &str, mut labels: Labels, value: &str) {
+    fn line(&mut self, name: &str, labels: Labels, value: &str) {
+        self.labelled(name, labels, None, value);
+    }
+
+    /// A line whose last label is the upper bound of a bucket.
+    fn labelled(&mut self, name: &str, mut labels: Labels, bound: Option<&str>, value: &str) {
         labels.sort();
         let mut parts: Vec<String> = labels
             .iter()
@@ -134,6 +137,7 @@ impl Page {
                 format!("{}=\"{value}\"", self.name(name))
             })
             .collect();
+        parts.extend(bound.map(|bound| format!("le=\"{bound}\"")));
         let mut name = self.name(name);
         if name.starts_with('"') {
             parts.insert(0, std::mem::take(&mut name));
@@ -196,9 +200,9 @@ mod tests {
     fn plain_names_as_the_reference_writes_them() {
         let wanted = [
             r#"otelcol_process_uptime 0.25"#,
-            r#"otelcol_processor_batch_batch_send_size_bucket{le="10",processor="batch"} 2"#,
-            r#"otelcol_processor_batch_batch_send_size_bucket{le="25",processor="batch"} 3"#,
-            r#"otelcol_processor_batch_batch_send_size_bucket{le="+Inf",processor="batch"} 4"#,
+            r#"otelcol_processor_batch_batch_send_size_bucket{processor="batch",le="10"} 2"#,
+            r#"otelcol_processor_batch_batch_send_size_bucket{processor="batch",le="25"} 3"#,
+            r#"otelcol_processor_batch_batch_send_size_bucket{processor="batch",le="+Inf"} 4"#,
             r#"otelcol_processor_batch_batch_send_size_sum{processor="batch"} 50"#,
             r#"otelcol_processor_batch_batch_send_size_count{processor="batch"} 4"#,
             r#"otelcol_processor_filter_spans_filtered{filter="filter"} 2"#,

@@ -158,7 +158,12 @@ mod tests {
     /// IPv4 addresses in their IPv6 form are what they are.
     #[tokio::test]
     async fn orders_are_taken_from_this_host_alone() {
-        let settings = Settings { endpoint: String::new(), path: "/".into(), bodies: None };
+        let settings = Settings {
+            endpoint: String::new(),
+            path: "/".into(),
+            bodies: None,
+            response_headers: axum::http::HeaderMap::new(),
+        };
         let controls = context("extensions/health_check").controls;
         let health = Health { settings, controls };
         for path in ["/-/stop", "/-/scrape", "/-/nope"] {
