@@ -1,5 +1,7 @@
 //! The `batch` and `memory_limiter` processors.
 
+use std::fmt::Write as _;
+
 use gymrun::otlp::Signal;
 
 use super::bed::{Case, both};
@@ -10,9 +12,11 @@ use super::rpc::export;
 fn case(processor: &str) -> Case {
     let (mut exporters, mut pipelines) = (String::new(), String::new());
     for signal in Signal::ALL.map(Signal::name) {
-        exporters += &format!("  file/{signal}: {{path: $OUT/{signal}.jsonl}}\n");
-        pipelines +=
-            &format!("    {signal}: {{receivers: [otlp], processors: [under/test], exporters: [file/{signal}]}}\n");
+        let _ = writeln!(exporters, "  file/{signal}: {{path: $OUT/{signal}.jsonl}}");
+        let _ = writeln!(
+            pipelines,
+            "    {signal}: {{receivers: [otlp], processors: [under/test], exporters: [file/{signal}]}}"
+        );
     }
     let (kind, settings) = processor.split_once(' ').expect(processor);
     let text = format!(
