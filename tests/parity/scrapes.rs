@@ -153,8 +153,8 @@ fn differing(ours: &[Value], theirs: &[Value]) -> Vec<String> {
         rows.iter().filter_map(Value::as_object).flatten().map(|(name, row)| (name.clone(), row.clone())).collect()
     };
     let (ours, theirs) = (named(ours), named(theirs));
-    let names = ours.keys().chain(theirs.keys().filter(|name| !ours.contains_key(*name)));
-    names.filter(|name| ours.get(*name) != theirs.get(*name)).cloned().collect()
+    let all = ours.keys().chain(theirs.keys().filter(|name| !ours.contains_key(*name)));
+    all.filter(|name| ours.get(*name) != theirs.get(*name)).cloned().collect()
 }
 
 /// On a machine that is busy a scrape may come too late. What differs is tried again alone, which takes nobody long; a
