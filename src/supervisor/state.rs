@@ -13,8 +13,6 @@ use crate::plan::{Exhausted, Kind, OnExit};
 
 mod recycle;
 
-use recycle::Recycle;
-
 /// The whole state of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
@@ -34,7 +32,7 @@ pub struct State {
     /// Since it was started last.
     ready_once: Vec<bool>,
     /// Those that are stopped to be started again.
-    recycle: Vec<Option<Recycle>>,
+    recycle: Vec<Option<recycle::Recycle>>,
     /// Those that may not be started again.
     exhausted: Vec<bool>,
     /// The sampler runs.
