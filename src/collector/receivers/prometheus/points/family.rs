@@ -1,13 +1,12 @@
 //! Families of one scrape: the series of a metric gathered into points, and written as an OTLP metric.
 
 use std::collections::HashMap;
-
-use bytes::Bytes;
+use std::hash::BuildHasherDefault;
 
 use super::super::exposition::{Exemplar, MetricType};
 use super::group::{Broken, Group, Misfit, write_exemplar};
 use super::metadata::{self, without_suffix};
-use super::series::{PointKind, Series};
+use super::series::{Hashed, PointAttributes, PointKind, Series};
 use crate::otlp::Metric;
 use crate::otlp::wire::Writer;
 
@@ -33,7 +32,7 @@ pub struct Family {
     about: metadata::Family,
     shape: Shape,
     groups: Vec<Group>,
-    places: HashMap<Bytes, usize>,
+    places: HashMap<PointAttributes, usize, BuildHasherDefault<Hashed>>,
     last: usize,
 }
 
@@ -49,7 +48,7 @@ impl Family {
             MetricType::Info | MetricType::StateSet => Shape::Sum { monotonic: false },
             MetricType::GaugeHistogram => Shape::Loose,
         };
-        Self { about, shape, groups: Vec::new(), places: HashMap::new(), last: 0 }
+        Self { about, shape, groups: Vec::new(), places: HashMap::default(), last: 0 }
     }
 
     /// The name of the metric.
@@ -78,10 +77,10 @@ impl Family {
 
     fn group(&mut self, series: &Series, timestamp_ms: i64) -> &mut Group {
         let attributes = series.attributes(self.point_kind());
-        let same = self.groups.get(self.last).is_some_and(|group| group.attributes == *attributes);
+        let same = self.groups.get(self.last).is_some_and(|group| group.attributes == attributes.bytes);
         if !same {
             self.last = *self.places.entry(attributes.clone()).or_insert_with(|| {
-                self.groups.push(Group::new(timestamp_ms, attributes.clone()));
+                self.groups.push(Group::new(timestamp_ms, attributes.bytes.clone()));
                 self.groups.len() - 1
             });
         }

@@ -79,7 +79,7 @@ pub struct Series {
     origin: Arc<Origin>,
     name: Arc<str>,
     identity: u64,
-    attributes: [OnceLock<Bytes>; 3],
+    attributes: [OnceLock<PointAttributes>; 3],
 }
 
 impl Series {
@@ -129,7 +129,7 @@ impl Series {
 
     /// The attributes of its point, in wire form with the point's field number. Series of one family with the same
     /// attributes make one point.
-    pub(super) fn attributes(&self, kind: PointKind) -> &Bytes {
+    pub(super) fn attributes(&self, kind: PointKind) -> &PointAttributes {
         let (field, part) = match kind {
             PointKind::Number => (7, None),
             PointKind::Histogram => (9, Some("le")),
@@ -143,8 +143,56 @@ impl Series {
                     write_attribute(&mut writer, field, name, value);
                 }
             }
-            writer.into_bytes()
+            PointAttributes::new(writer.into_bytes())
         })
+    }
+}
+
+/// The attributes of a point in wire form, with their hash: they are looked up at each scrape, and made once.
+#[derive(Clone, Debug)]
+pub(super) struct PointAttributes {
+    pub bytes: Bytes,
+    hash: u64,
+}
+
+impl PointAttributes {
+    fn new(bytes: Bytes) -> Self {
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Self { bytes, hash: hasher.finish() }
+    }
+}
+
+impl PartialEq for PointAttributes {
+    fn eq(&self, other: &Self) -> bool {
+        self.hash == other.hash && self.bytes == other.bytes
+    }
+}
+
+impl Eq for PointAttributes {}
+
+impl Hash for PointAttributes {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// Takes a hash for what it is.
+#[derive(Debug, Default)]
+pub(super) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        // Nobody comes here: `PointAttributes` gives one number.
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
