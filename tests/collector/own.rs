@@ -15,7 +15,8 @@ fn with_telemetry(telemetry: &str, exporters: &str, ids: &str) -> String {
 
 /// Every point of a metric: its labels (as `name=value`) and its number.
 fn points(message: &Value, name: &str) -> BTreeMap<String, i64> {
-    let scopes = message["resourceMetrics"].as_array().into_iter().flatten().flat_map(|r| r["scopeMetrics"].as_array());
+    let scopes =
+        message["resourceMetrics"].as_array().into_iter().flatten().filter_map(|r| r["scopeMetrics"].as_array());
     let metrics = scopes.flatten().filter_map(|scope| scope["metrics"].as_array()).flatten();
     let mut found = BTreeMap::new();
     for metric in metrics.filter(|metric| metric["name"] == name) {

@@ -28,7 +28,7 @@ const ONLY_HERE: &str = "gym_collector_";
 
 fn case(metrics: &str) -> Case {
     let accepted = Page { headers: vec![("content-type", "application/x-protobuf")], ..Page::default() };
-    let slow = Page { delay: std::time::Duration::from_secs(3600), ..Page::default() };
+    let slow = Page { delay: std::time::Duration::from_hours(1), ..Page::default() };
     let refused = Page { status: 400, ..Page::default() };
     Case::new(format!(
         "receivers: {{otlp: {{protocols: {{http: {{endpoint: $HTTP}}, grpc: {{endpoint: $GRPC}}}}}}, otlp/more: {{protocols: {{grpc: {{endpoint: \"127.0.0.1:0\"}}}}}}}}\n\

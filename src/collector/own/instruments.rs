@@ -65,8 +65,8 @@ const fn new(
     Instrument { name, description, unit, kind, scope, least: Detail::Basic }
 }
 
-const fn from(least: Detail, instrument: Instrument) -> Instrument {
-    Instrument { least, ..instrument }
+const fn from(least: Detail, instrument: &Instrument) -> Instrument {
+    Instrument { least, ..*instrument }
 }
 
 /// One counter for each signal, in the order of [`Signal::ALL`]; the description has the word for the items in it.
@@ -229,7 +229,7 @@ pub static FILTERED: [Instrument; 3] = [
 /// Items of each batch.
 pub static BATCH_SIZE: Instrument = from(
     Detail::Normal,
-    new(
+    &new(
         BATCH,
         Kind::Histogram,
         "otelcol_processor_batch_batch_send_size",
@@ -240,7 +240,7 @@ pub static BATCH_SIZE: Instrument = from(
 /// Bytes of each batch.
 pub static BATCH_BYTES: Instrument = from(
     Detail::Detailed,
-    new(
+    &new(
         BATCH,
         Kind::Histogram,
         "otelcol_processor_batch_batch_send_size_bytes",
@@ -251,7 +251,7 @@ pub static BATCH_BYTES: Instrument = from(
 /// Batches that were full.
 pub static BATCH_BY_SIZE: Instrument = from(
     Detail::Normal,
-    new(
+    &new(
         BATCH,
         Kind::Counter,
         "otelcol_processor_batch_batch_size_trigger_send",
@@ -262,7 +262,7 @@ pub static BATCH_BY_SIZE: Instrument = from(
 /// Batches whose time was up.
 pub static BATCH_BY_TIME: Instrument = from(
     Detail::Normal,
-    new(
+    &new(
         BATCH,
         Kind::Counter,
         "otelcol_processor_batch_timeout_trigger_send",
@@ -273,7 +273,7 @@ pub static BATCH_BY_TIME: Instrument = from(
 /// One for each pipeline with this batch: metadata do not tell batches apart here.
 pub static BATCH_CARDINALITY: Instrument = from(
     Detail::Normal,
-    new(
+    &new(
         BATCH,
         Kind::UpDown,
         "otelcol_processor_batch_metadata_cardinality",
@@ -323,6 +323,7 @@ pub static RESUMED_ITEMS: Instrument =
 pub static DROPPED_ITEMS: Instrument = ours("gym.collector.dropped", Kind::Counter, "Items that were lost, by reason");
 
 /// The instrument of this signal.
+#[must_use]
 pub fn of(all: &'static [Instrument; 3], signal: Signal) -> &'static Instrument {
     &all[signal as usize]
 }

@@ -185,7 +185,9 @@ mod tests {
         families.add(&FILTERED[0], labels([("filter", "filter")]), Number::Integer(2));
         families.add(&UPTIME, Vec::new(), Number::Double(0.25));
         let sizes = Buckets::new(&[10, 25]);
-        [3, 10, 11, 26].into_iter().for_each(|size| sizes.record(size));
+        for size in [3, 10, 11, 26] {
+            sizes.record(size);
+        }
         families.add(&BATCH_SIZE, labels([("processor", "batch")]), sizes.get().expect("something"));
         families.sorted()
     }
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn plain_names_as_the_reference_writes_them() {
         let wanted = [
-            r#"otelcol_process_uptime 0.25"#,
+            "otelcol_process_uptime 0.25",
             r#"otelcol_processor_batch_batch_send_size_bucket{processor="batch",le="10"} 2"#,
             r#"otelcol_processor_batch_batch_send_size_bucket{processor="batch",le="25"} 3"#,
             r#"otelcol_processor_batch_batch_send_size_bucket{processor="batch",le="+Inf"} 4"#,
