@@ -12,11 +12,12 @@ use super::rpc::export;
 fn case(processor: &str) -> Case {
     let (mut exporters, mut pipelines) = (String::new(), String::new());
     for signal in Signal::ALL.map(Signal::name) {
-        let _ = writeln!(exporters, "  file/{signal}: {{path: $OUT/{signal}.jsonl}}");
-        let _ = writeln!(
+        writeln!(exporters, "  file/{signal}: {{path: $OUT/{signal}.jsonl}}").expect("memory");
+        writeln!(
             pipelines,
             "    {signal}: {{receivers: [otlp], processors: [under/test], exporters: [file/{signal}]}}"
-        );
+        )
+        .expect("memory");
     }
     let (kind, settings) = processor.split_once(' ').expect(processor);
     let text = format!(

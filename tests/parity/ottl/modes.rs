@@ -16,11 +16,12 @@ async fn each_signal(processors: [(&str, Value); 3]) {
     let mut declared = Vec::new();
     for (signal, (kind, settings)) in Signal::ALL.map(Signal::name).into_iter().zip(processors) {
         declared.push((format!("{kind}/{signal}"), settings.to_string()));
-        let _ = writeln!(exporters, "  file/{signal}: {{path: $OUT/{signal}.jsonl}}");
-        let _ = writeln!(
+        writeln!(exporters, "  file/{signal}: {{path: $OUT/{signal}.jsonl}}").expect("memory");
+        writeln!(
             pipelines,
             "    {signal}: {{receivers: [otlp], processors: [{kind}/{signal}], exporters: [file/{signal}]}}"
-        );
+        )
+        .expect("memory");
     }
     both(Case::new(whole(declared.into_iter(), exporters.trim(), pipelines.trim())), async |side| {
         for signal in Signal::ALL {
@@ -160,12 +161,13 @@ async fn pipelines_beside_each_other() {
     for refusing in ["", "transform/e"] {
         let (mut exporters, mut pipelines) = (String::new(), String::new());
         for (number, used) in uses.into_iter().chain(Some(refusing).filter(|used| !used.is_empty())).enumerate() {
-            let _ = writeln!(exporters, "  file/{number}: {{path: $OUT/{number}.jsonl}}");
+            writeln!(exporters, "  file/{number}: {{path: $OUT/{number}.jsonl}}").expect("memory");
             for signal in Signal::ALL.map(Signal::name) {
-                let _ = writeln!(
+                writeln!(
                     pipelines,
                     "    {signal}/{number}: {{receivers: [otlp], processors: [{used}], exporters: [file/{number}]}}"
-                );
+                )
+                .expect("memory");
             }
         }
         let declared = processors.iter().map(|(name, settings)| ((*name).to_owned(), settings.to_string()));

@@ -54,9 +54,8 @@ async fn expressions() {
 /// Statements in one group, which passes over the copies of the others at once.
 const GROUP: usize = 30;
 
-/// What each statement makes of a copy of its own.
+/// What each statement makes of a copy of its own. Both take all of them.
 async fn on_copies(lines: &[Line]) {
-    let Some(lines) = accepted_lines(lines, |line| line.text.clone()) else { return };
     let of_signal = |signal: Signal| lines.iter().filter(|line| line.signal() == signal).collect::<Vec<_>>();
     let mut groups = Vec::new();
     for signal in Signal::ALL {
@@ -108,7 +107,9 @@ fn record_copies(side: &mut Side, signal: Signal, lines: &[&Line]) {
 /// Every editor, and `set` for what it has to do with maps and lists.
 #[tokio::test]
 async fn edits() {
-    on_copies(&read("edits")).await;
+    if let Some(lines) = accepted_lines(&read("edits"), |line| line.text.clone()) {
+        on_copies(&lines).await;
+    }
 }
 
 /// What every path takes: every kind of value, right or wrong.
@@ -121,14 +122,12 @@ async fn every_path_is_set_to_every_kind_of_value() {
     on_copies(&lines.collect::<Vec<_>>()).await;
 }
 
-const VALUES: [&str; 14] = [
+const VALUES: [&str; 12] = [
     "nil",
     "true",
-    "3",
     "-1",
     "4294967299",
     "2.5",
-    "\"\"",
     "\"0102030405060708\"",
     "0x0102030405060708090a0b0c0d0e0f10",
     "[1, 2]",
