@@ -148,3 +148,25 @@ fn text(content: impl AsRef<[u8]>) -> Value {
 pub(super) fn begins_character(bytes: &[u8], place: usize) -> bool {
     bytes.get(place).is_none_or(|byte| byte & 0xc0 != 0x80)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::context::Level;
+    use super::super::super::group::{ErrorMode, Group, Style};
+    use super::super::super::scene::Scene;
+    use crate::otlp::{KeyValue, Signal};
+
+    /// What ends the request in the reference has a value here.
+    #[test]
+    fn nil_is_no_part_and_two_splits_are_compared() {
+        let statements = [
+            r#"set(cache["nothing"], Concat(nil, ","))"#,
+            r#"set(cache["equal"], true) where Split("a,b", ",") == Split("a-b", "-")"#,
+            r#"set(cache["less"], true) where Split("a", ",") < Split("b", ",")"#,
+        ];
+        let group = Group::compile(Signal::Logs, Style::Given(Level::Log), &statements, &[], ErrorMode::Propagate);
+        let mut scene = Scene::default();
+        group.expect("compiles").run(&mut scene, &|_| ()).expect("runs");
+        assert_eq!(scene.cache, [KeyValue::new("nothing", ""), KeyValue::new("equal", true)]);
+    }
+}
