@@ -62,9 +62,7 @@ async fn scrape(page: Page) -> (Vec<Value>, String) {
     let pages = Pages::serve(vec![page]).await;
     let mut collector = Collector::start(&config(&[pages.address()], "60s"), &[]).await;
     pages.wait(1).await;
-    while collector.lines_so_far("x.jsonl").is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    eventually_async("a line in the file", async || (!collector.lines_so_far("x.jsonl").is_empty()).then_some(())).await;
     assert_eq!(collector.stop().await, 0);
     (collector.lines("x.jsonl"), collector.stderr())
 }
@@ -216,9 +214,7 @@ async fn a_forced_scrape_gets_the_last_counters() {
         Pages::serve(vec![Page::text("# TYPE n counter\nn 1\n"), Page::text("# TYPE n counter\nn 1000\n")]).await;
     let mut collector = Collector::start(&config(&[pages.address()], "30s"), &[]).await;
     pages.wait(1).await;
-    let begin = std::time::Instant::now();
     assert_eq!(collector.admin("/-/scrape").await.0, 200);
-    assert!(begin.elapsed().as_secs() < 5);
     assert_eq!(collector.stop().await, 0);
     let lines = collector.lines("x.jsonl");
     let last = lines.last().expect("a line");
