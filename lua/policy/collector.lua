@@ -169,11 +169,10 @@ local function pipelines(job, scrapes)
   return all
 end
 
--- An otelcol's own metrics say what it delivered; they are read just before the stop. Ours writes that by itself, and as
--- the last points of its metrics.
+-- An otelcol's own metrics say what it delivered; they are read just before the stop. Ours writes that by itself.
 local function own_metrics(embedded)
   if embedded then
-    return { level = "none", report = { "file/metrics" } }
+    return { level = "none" }
   end
   return { readers = { { pull = { exporter = { prometheus = { host = "127.0.0.1", port = port "metrics" } } } } } }
 end
@@ -223,9 +222,14 @@ function M.document(job, attributes, targets, embedded)
   }
 end
 
+-- What only ours knows: what became of the data, as the last points of the metrics. collector.yaml stays one that an
+-- otelcol takes.
+local REPORT = "yaml:{service: {telemetry: {metrics: {report: [file/metrics]}}}}"
+
 -- The command of the collector: `program` is ours, or an otelcol.
 function M.command(job, program, embedded)
-  return gym.args(program, embedded and "collector", "--config", job.dir .. "/otel/collector.yaml")
+  local config = job.dir .. "/otel/collector.yaml"
+  return gym.args(program, embedded and "collector", "--config", config, embedded and { "--config", REPORT })
 end
 
 return M

@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::metrics::v1::{Metric, number_data_point};
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use harness::{Collector, GOOD, Sink};
+use harness::{Collector, GOOD, Sink, eventually_async};
 use pages::{Page, Pages};
 
 /// A configuration that scrapes `targets` (`host:port`) each `interval` into `x.jsonl`.
@@ -62,7 +62,8 @@ async fn scrape(page: Page) -> (Vec<Value>, String) {
     let pages = Pages::serve(vec![page]).await;
     let mut collector = Collector::start(&config(&[pages.address()], "60s"), &[]).await;
     pages.wait(1).await;
-    eventually_async("a line in the file", async || (!collector.lines_so_far("x.jsonl").is_empty()).then_some(())).await;
+    eventually_async("a line in the file", async || (!collector.lines_so_far("x.jsonl").is_empty()).then_some(()))
+        .await;
     assert_eq!(collector.stop().await, 0);
     (collector.lines("x.jsonl"), collector.stderr())
 }

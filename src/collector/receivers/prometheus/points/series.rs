@@ -184,7 +184,9 @@ pub(super) struct Hashed(u64);
 impl Hasher for Hashed {
     fn write(&mut self, bytes: &[u8]) {
         // Nobody comes here: `PointAttributes` gives one number.
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
     }
 
     fn write_u64(&mut self, hash: u64) {
