@@ -53,7 +53,7 @@ struct Entries {
     bytes: u64,
     next: u64,
     items_at_start: usize,
-    /// Files that cannot be read.
+    /// Files that cannot be read, or not removed.
     skipped: usize,
 }
 
@@ -145,14 +145,21 @@ impl Spool {
         tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
     }
 
-    /// Removes a file that was sent.
-    pub fn remove(&self, file: &Path) {
-        if fs::remove_file(file).is_ok() || !file.exists() {
-            self.forget(file);
+    /// Removes a file whose request came to its end. One that cannot be removed is not tried again here.
+    pub fn remove(&self, file: &Path) -> io::Result<()> {
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                self.skip(file);
+                Err(error)
+            }
+            _ => {
+                self.forget(file);
+                Ok(())
+            }
         }
     }
 
-    /// Leaves a file that cannot be read where it is: it is not tried again.
+    /// Leaves a file that cannot be read, or not removed, where it is: it is not tried again.
     pub fn skip(&self, file: &Path) {
         self.forget(file);
         self.entries().skipped += 1;
@@ -250,8 +257,20 @@ mod tests {
             assert_eq!(payload.item_count(), count);
             assert!(payload.resources[0].resource.get("tenant").is_some());
             assert!(spool.read(&file, Signal::Logs).await.is_err());
-            spool.remove(&file);
+            spool.remove(&file).expect("removes");
         }
         assert!(spool.is_empty() && spool.oldest().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_removed_is_not_given_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        spool.put(spans(1)).await.expect("stores");
+        let file = spool.oldest().expect("an entry");
+        fs::remove_file(&file).expect("removes");
+        fs::create_dir_all(file.join("not empty")).expect("makes");
+        assert!(spool.remove(&file).is_err());
+        assert_eq!((spool.oldest(), spool.len()), (None, 1), "it is still there");
     }
 }

@@ -101,6 +101,15 @@ impl Groups {
         open.writers.iter().map(|(_, writer)| writer.clone()).collect()
     }
 
+    async fn hand_in(&self, writer: &Arc<Writer>, group: Payload) -> Result<(), Refusal> {
+        writer.write(&self.context, group).await?;
+        // Another caller may have closed it meanwhile; then nobody else flushes it when the collector stops.
+        if !self.writers().await.iter().any(|open| Arc::ptr_eq(open, writer)) {
+            writer.flush().await;
+        }
+        Ok(())
+    }
+
     async fn write(&self, payload: Payload) -> Result<(), Refusal> {
         let signal = payload.signal;
         let mut groups: Vec<(String, Payload)> = Vec::new();
@@ -126,7 +135,7 @@ impl Groups {
                     if let Some(closed) = closed {
                         closed.flush().await;
                     }
-                    writer.write(&self.context, group).await?;
+                    self.hand_in(&writer, group).await?;
                 }
                 Err(refusal) => self.context.count_dropped(signal, items, &refusal),
             }
@@ -185,7 +194,39 @@ impl Running for Stop {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::form::Form;
     use super::*;
+    use crate::collector::counters::Tally;
+    use crate::collector::testing;
+    use crate::otlp::Signal;
+
+    #[tokio::test]
+    async fn what_comes_to_a_file_that_another_closed_is_written() {
+        let directory = tempfile::tempdir().expect("directory");
+        let context = testing::context("exporters/file");
+        let settings = Settings {
+            path: directory.path().join("*.jsonl"),
+            append: false,
+            flush_interval: Duration::from_hours(1),
+            create_directory: None,
+            form: Form { protobuf: false, zstd: None },
+            rotation: None,
+            group_by: None,
+        };
+        let group_by = GroupBy { attribute: "a".into(), most_open: 1 };
+        let prefix = directory.path().join("").display().to_string();
+        let suffix = ".jsonl".to_owned();
+        let groups = Groups { settings, group_by, prefix, suffix, context: context.clone(), open: Mutex::default() };
+        let (first, _) = groups.writer(groups.path("one")).await.ok().expect("opens");
+        let (_, closed) = groups.writer(groups.path("two")).await.ok().expect("opens");
+        closed.expect("the first").flush().await;
+        groups.hand_in(&first, testing::spans(3)).await.expect("takes");
+        drop(first);
+        assert_eq!(context.counters.total(Signal::Traces, &Tally::Written), 3);
+        assert!(std::fs::read_to_string(directory.path().join("one.jsonl")).expect("reads").ends_with('\n'));
+    }
 
     #[test]
     fn no_value_leads_out_of_the_folder() {

@@ -4,9 +4,11 @@
 //! always between two messages. Short messages are written together and long ones in parts, so that little memory is
 //! needed for them. If a write fails, the file is cut back to the last whole message.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
@@ -37,6 +39,26 @@ pub(super) struct Output {
     buffer: Vec<u8>,
 }
 
+/// What became of messages.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// So many, from the first one, are in the file, but for those in `broken`. The others are not.
+    pub decided: usize,
+    /// Those that have no form, by their places.
+    pub broken: BTreeMap<usize, Broken>,
+    /// Why not all are decided.
+    pub failure: Option<io::Error>,
+}
+
+/// Why a message is not in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// An error.
+    Failed(String),
+    /// A defect of the collector.
+    Panicked,
+}
+
 /// From this size on the buffer is written.
 const PART: usize = 256 << 10;
 
@@ -59,23 +81,22 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes messages; gives how many were written, and why not all. `encode` appends one of them and calls what it is
-    /// given between its parts.
+    /// Writes messages. `encode` appends one of them and calls what it is given between its parts.
     pub fn write<M>(
         &mut self,
         messages: impl IntoIterator<Item = M>,
         encode: impl Fn(M, &mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()>,
-    ) -> (usize, io::Result<()>) {
+    ) -> Written {
         let mut buffer = std::mem::take(&mut self.buffer);
-        let mut written = 0;
-        let result = self.write_messages(messages, encode, &mut buffer, &mut written);
-        if result.is_err() {
+        let mut written = Written::default();
+        if let Err(error) = self.write_messages(messages, encode, &mut buffer, &mut written) {
+            written.failure = Some(error);
             self.cut_back();
         }
         buffer.clear();
         buffer.shrink_to(2 * PART);
         self.buffer = buffer;
-        (written, result)
+        written
     }
 
     fn write_messages<M>(
@@ -83,32 +104,55 @@ impl Output {
         messages: impl IntoIterator<Item = M>,
         encode: impl Fn(M, &mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()>,
         buffer: &mut Vec<u8>,
-        written: &mut usize,
+        written: &mut Written,
     ) -> io::Result<()> {
         // A former write may have broken down.
         self.cut_back();
         // Another process may have cut the file.
         self.size = self.file.metadata()?.len();
-        // Whole messages in the buffer.
+        // Messages whose end is in the buffer.
         let mut gathered = 0;
-        for message in messages {
+        for (place, message) in messages.into_iter().enumerate() {
             let begin = buffer.len();
             let begin_in_file = self.size + begin as u64;
             let mut failure = None;
-            encode(message, buffer, &mut |buffer| {
+            let between = &mut |buffer: &mut Vec<u8>| {
                 // A message that may have to go to the next file is needed as a whole.
                 if buffer.len() >= PART && self.rotation.is_none() && failure.is_none() {
                     failure = self.append(buffer, Some(begin_in_file)).err();
-                    *written += std::mem::take(&mut gathered);
+                    if failure.is_none() {
+                        written.decided += std::mem::take(&mut gathered);
+                    }
                 }
-            })?;
+                if failure.is_some() {
+                    // The rest of it goes nowhere.
+                    buffer.clear();
+                }
+            };
+            let encoded = catch_unwind(AssertUnwindSafe(|| encode(message, buffer, between)));
             failure.map_or(Ok(()), Err)?;
+            let broken = match encoded {
+                Ok(result) => result.err().map(|error| Broken::Failed(error.to_string())),
+                Err(_) => Some(Broken::Panicked),
+            };
+            if let Some(broken) = broken {
+                if self.torn_from.is_some() {
+                    self.cut_back();
+                    self.size = self.file.metadata()?.len();
+                    buffer.clear();
+                } else {
+                    buffer.truncate(begin);
+                }
+                written.broken.insert(place, broken);
+                gathered += 1;
+                continue;
+            }
             if let Some(rotation) = &self.rotation
                 && self.size + buffer.len() as u64 > rotation.largest
             {
                 let alone = buffer.split_off(begin);
                 self.append(buffer, None)?;
-                *written += std::mem::take(&mut gathered);
+                written.decided += std::mem::take(&mut gathered);
                 if self.size > 0 {
                     self.rotate()?;
                 }
@@ -117,11 +161,11 @@ impl Output {
             gathered += 1;
             if buffer.len() >= PART {
                 self.append(buffer, None)?;
-                *written += std::mem::take(&mut gathered);
+                written.decided += std::mem::take(&mut gathered);
             }
         }
         self.append(buffer, None)?;
-        *written += gathered;
+        written.decided += gathered;
         Ok(())
     }
 
@@ -258,15 +302,26 @@ mod tests {
             assert!(text.is_empty() || text.ends_with('\n'));
             text.lines().map(|line| line.len() / (100 << 10)).collect()
         };
-        assert!(matches!(output.write([0, 1, 7, 2, 0, 4], long), (6, Ok(()))));
+        let all = |written: Written| (written.decided, written.broken, written.failure.is_none());
+        assert_eq!(all(output.write([0, 1, 7, 2, 0, 4], long)), (6, BTreeMap::new(), true));
         assert_eq!(lengths(), [0, 1, 7, 2, 0, 4]);
-        assert!(matches!(output.write([1, 3, 13, 1], long), (2, Err(_))), "the last whole one before");
-        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3]);
-        let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| output.write([0, 14], long)));
-        assert!(broken.is_err());
-        assert!(matches!(output.write([1], long), (1, Ok(()))));
-        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3, 0, 1]);
+        // Those before and behind it are written.
+        let failed = BTreeMap::from([(2, Broken::Failed("not encoded".into()))]);
+        assert_eq!(all(output.write([1, 3, 13, 1], long)), (4, failed, true));
+        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3, 1]);
+        let panicked = BTreeMap::from([(1, Broken::Panicked), (3, Broken::Panicked)]);
+        assert_eq!(all(output.write([0, 14, 2, 14], long)), (4, panicked, true));
+        assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3, 1, 0, 2]);
         assert!(output.buffer.capacity() <= 2 * PART + (200 << 10));
+    }
+
+    #[test]
+    fn what_a_failed_write_takes_with_it_is_not_counted() {
+        let mut output = Output::open(Path::new("/dev/full"), true, None).expect("opens");
+        // Whole messages that go with the first part of a long one.
+        let written = output.write([0, 1, 1, 7, 1], long);
+        assert!(written.failure.is_some() && written.broken.is_empty());
+        assert_eq!(written.decided, 0);
     }
 
     #[test]
@@ -278,8 +333,8 @@ mod tests {
         let rotation = Rotation { largest: 10, days: 0, backups: 2, local_time: false };
         let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
         let messages = ["aaa\n", "bbb\n", "cccc\n", "a very long message\n", "d\n"];
-        let (written, result) = output.write(messages, plain);
-        assert_eq!((written, result.is_ok()), (5, true));
+        let written = output.write(messages, plain);
+        assert_eq!((written.decided, written.failure.is_none()), (5, true));
         assert_eq!(fs::read_to_string(&path).expect("reads"), "d\n");
         let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("is there").permissions());
         assert_eq!(mode & 0o777, 0o600);
@@ -310,7 +365,7 @@ mod tests {
         fs::write(&path, "before\n").expect("writes");
         let rotation = Rotation { largest: 100, days: 0, backups: 0, local_time: false };
         let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
-        assert!(output.write(["after\n"], plain).1.is_ok());
+        assert!(output.write(["after\n"], plain).failure.is_none());
         assert_eq!(fs::read_to_string(&path).expect("reads"), "before\nafter\n");
     }
 }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::config::Settings;
 use super::form::Form;
-use super::output::Output;
+use super::output::{Broken, Output, Written};
 use crate::collector::component::{Context, Refusal};
 use crate::collector::counters::Tally;
 use crate::collector::owed::Owed;
@@ -115,6 +115,8 @@ struct Pending {
     messages: Vec<Message>,
     /// About how many bytes the payloads hold.
     size: usize,
+    /// The writer itself: it stays until they are written, even if nobody else holds it.
+    keeper: Option<Arc<Writer>>,
     /// The same of those that are being written.
     writing: usize,
 }
@@ -147,7 +149,7 @@ impl Writer {
     }
 
     /// Takes one payload; waits while too much is unwritten.
-    pub async fn write(&self, context: &Context, payload: Payload) -> Result<(), Refusal> {
+    pub async fn write(self: &Arc<Self>, context: &Context, payload: Payload) -> Result<(), Refusal> {
         while self.pending().is_full() {
             let room = self.waiting.room.notified();
             if self.pending().is_full() {
@@ -158,6 +160,7 @@ impl Writer {
             let mut pending = self.pending();
             let first = pending.payloads.is_empty();
             pending.add(context, payload);
+            pending.keeper.get_or_insert_with(|| self.clone());
             (first, pending.size >= LARGE)
         };
         if first {
@@ -187,21 +190,31 @@ impl Writer {
             let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
             output.write(payloads, |payload, buffer, between| form.write(&payload, buffer, between))
         });
-        let (written, failure) = match written.await {
-            Ok((written, result)) => (written, result.err().map(|error| error.to_string())),
-            Err(error) => (0, Some(error.to_string())),
+        let (written, why) = match written.await {
+            Ok(written) => {
+                let why = written.failure.as_ref().map(|error| Broken::Failed(error.to_string()));
+                (written, why.unwrap_or(Broken::Panicked))
+            }
+            Err(_) => (Written::default(), Broken::Panicked),
         };
         self.pending().writing = 0;
         drop(writing);
         self.waiting.room.notify_waiters();
-        let why = failure.unwrap_or_default();
         for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {
             owed.settled();
-            if place < written {
-                context.count(signal, Tally::Written, items);
-            } else {
-                let message = format!("cannot write {}: {why}", self.path.display());
-                context.count_dropped(signal, items, &Refusal::permanent("write_failed", message));
+            match written.broken.get(&place).or((place >= written.decided).then_some(&why)) {
+                None => context.count(signal, Tally::Written, items),
+                Some(why) => context.count_dropped(signal, items, &self.refusal(why)),
+            }
+        }
+    }
+
+    fn refusal(&self, why: &Broken) -> Refusal {
+        let path = self.path.display();
+        match why {
+            Broken::Failed(why) => Refusal::permanent("write_failed", format!("cannot write {path}: {why}")),
+            Broken::Panicked => {
+                Refusal::permanent("panic", format!("the collector broke down writing {path} (please report this)"))
             }
         }
     }
@@ -275,6 +288,19 @@ mod tests {
         let writer = context.shared.get::<Writers>().open(&settings(&path), &context).await.expect("opens");
         writer.write(&context, testing::spans(1)).await.expect("writes");
         testing::eventually(|| context.counters.total(Signal::Traces, &Tally::Written) == 1).await;
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_written_when_nobody_holds_the_writer() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x.jsonl");
+        let context = testing::context("exporters/file");
+        let writer = context.shared.get::<Writers>().open(&settings(&path), &context).await.expect("opens");
+        writer.write(&context, testing::spans(2)).await.expect("writes");
+        let gone = Arc::downgrade(&writer);
+        drop(writer);
+        testing::eventually(|| context.counters.total(Signal::Traces, &Tally::Written) == 2).await;
+        testing::eventually(|| gone.strong_count() == 0).await;
     }
 
     #[tokio::test]

@@ -272,9 +272,7 @@ impl Lane {
         let payload = match spool.read(entry, signal).await {
             Ok(payload) => payload,
             Err(error) => {
-                // Each is named: a person has to look at it.
-                context.log.error(&format!("cannot read {}: {error}; it stays there", entry.display()));
-                context.counters.set_last_error(&format!("{}: cannot read {}: {error}", context.name, entry.display()));
+                self.name(&format!("cannot read {}: {error}; it stays there", entry.display()));
                 spool.skip(entry);
                 return Ok(());
             }
@@ -286,7 +284,17 @@ impl Lane {
             Err(refusal) => context.count_dropped(signal, items, &refusal),
         }
         context.counters.take_back(&context.name, signal, &Tally::Stored, items);
-        spool.remove(entry);
+        if let Err(error) = spool.remove(entry) {
+            let again = "its fate is known, but a later start would send it again: remove it";
+            self.name(&format!("cannot remove {}: {error}; {again}", entry.display()));
+        }
         Ok(())
+    }
+
+    /// Says what a person has to look at: each file is named.
+    fn name(&self, what: &str) {
+        let context = &self.sender.context;
+        context.log.error(what);
+        context.counters.set_last_error(&format!("{}: {what}", context.name));
     }
 }
