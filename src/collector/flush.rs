@@ -48,7 +48,7 @@ pub async fn flush(
     sink: Sink,
     limit: Duration,
 ) -> Result<Flushed, Problems> {
-    let Expanded { root, credentials, variables, findings } = read(sources, environment)?;
+    let Expanded { root, credentials, unset, findings } = read(sources, environment)?;
     let root = reduced(root, beside);
     let (extensions, exporters) = components(&root, &findings);
     // Warnings are about variables of parts that are not started.
@@ -61,9 +61,8 @@ pub async fn flush(
             .hint("`sending_queue: {storage: file_storage}` of an exporter makes it keep what it cannot send")
             .into());
     }
-    let unset: Problems = variables
+    let unset: Problems = unset
         .into_iter()
-        .filter(|name| credentials.iter().all(|secret| secret.variable != *name))
         .map(|name| Problem::new(format!("the variable `{name}` is not set, and a header needs it")))
         .collect();
     if unset.any_error() {

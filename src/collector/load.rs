@@ -11,7 +11,7 @@ use super::expand::{Sources, expand};
 use super::node::{Entry, Node, Value};
 use super::scalar::type_plain;
 use super::section::Findings;
-use super::storage::{Credential, variables_of_headers};
+use super::storage::{Credential, Reference, references_of_headers};
 use crate::diag::{Location, Problem, Problems, Severity};
 use crate::yaml::{self, Yaml, YamlValue};
 
@@ -22,10 +22,10 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 pub struct Expanded {
     /// The tree.
     pub root: Node,
-    /// The variables of headers.
+    /// What headers refer to, with its value.
     pub credentials: Vec<Credential>,
-    /// The names of all variables of headers, set or not.
-    pub variables: Vec<String>,
+    /// The names of the variables of headers that are not set and have no default.
+    pub unset: Vec<String>,
     /// What was found on the way.
     pub findings: Findings,
 }
@@ -100,11 +100,16 @@ fn read_with(sources: &[String], environment: Environment<'_>, files: Files<'_>)
     if problems.any_error() {
         return Err(problems);
     }
-    let variables = variables_of_headers(&root);
-    let credentials = credentials(&variables, environment);
+    let references = references_of_headers(&root);
+    let credentials = references.iter().filter_map(|reference| credential(reference, environment, files)).collect();
+    let unset = references.into_iter().filter_map(|reference| match reference {
+        Reference::Variable { name, default: None } if environment(&name).is_none() => Some(name),
+        _ => None,
+    });
+    let unset = unset.collect();
     let findings = Findings::of(names);
     let root = expand_tree(root, environment, files, &findings);
-    Ok(Expanded { root, credentials, variables, findings })
+    Ok(Expanded { root, credentials, unset, findings })
 }
 
 /// Reads and expands a text; syntax problems are returned, those of references are recorded.
@@ -168,12 +173,19 @@ fn merge(node: &mut Node, later: Node) {
     }
 }
 
-fn credentials(variables: &[String], environment: Environment<'_>) -> Vec<Credential> {
-    let secret = |variable: &String| {
-        let value = environment(variable)?.into_string().ok()?.replace("$$", "$");
-        Some(Credential { variable: variable.clone(), value })
+/// What a reference stands for, if it stands for anything.
+fn credential(reference: &Reference, environment: Environment<'_>, files: Files<'_>) -> Option<Credential> {
+    let (variable, value) = match reference {
+        Reference::Variable { name, default } => {
+            let value = match environment(name) {
+                Some(value) => value.into_string().ok()?,
+                None => default.clone()?,
+            };
+            (name.clone(), value)
+        }
+        Reference::File(path) => (format!("file:{path}"), files(path).ok()?),
     };
-    variables.iter().filter_map(secret).collect()
+    Some(Credential { variable, value: value.replace("$$", "$") })
 }
 
 fn from_yaml(yaml: Yaml, first: u32) -> Node {
@@ -226,6 +238,20 @@ mod tests {
         assert!(text(&["yaml:[1]"]).expect_err("no map").contains("is a map"));
         assert!(text(&["http:x"]).expect_err("no scheme").contains("http"));
         assert!(text(&["/no/such.yaml", "env:NO"]).expect_err("both").contains("`NO` is not set"));
+    }
+
+    #[test]
+    fn headers_may_refer_to_files_and_have_defaults() {
+        let text = "yaml:exporters: {a: {headers: {A: '${env:SET:-x} ${SET}', B: '${file:/token}', C: '${NO:-d}${env:NO:-d}', \
+                    D: '${env:LACKS}', E: '${yaml:text}'}}}";
+        let environment = |name: &str| (name == "SET").then(|| "s$$s".into());
+        let files = |path: &str| if path == "/token" { Ok("t".to_owned()) } else { Err(io::Error::other("no")) };
+        let expanded = read_with(&[text.to_owned()], &environment, &files).expect("reads");
+        assert_eq!(expanded.unset, ["LACKS"]);
+        let mut found: Vec<(&str, &str)> =
+            expanded.credentials.iter().map(|secret| (secret.variable.as_str(), secret.value.as_str())).collect();
+        found.dedup();
+        assert_eq!(found, [("NO", "d"), ("SET", "s$s"), ("file:/token", "t")]);
     }
 
     #[test]

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::collector::node::{Node, Value};
 use crate::otlp::{AnyValue, KeyValue, Payload};
 
-/// A variable and its value.
+/// A variable (or file) and its value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The variable's name.
+    /// The variable's name, or `file:PATH`.
     pub variable: String,
     /// Its value as headers have it.
     pub value: String,
@@ -61,31 +61,60 @@ impl Credentials {
     }
 }
 
-/// The names of the variables that the headers of exporters refer to, out of a configuration that is not expanded yet.
-pub fn variables_of_headers(root: &Node) -> Vec<String> {
-    let mut names = Vec::new();
+/// What a header refers to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reference {
+    /// A variable, and what stands for it if it is not set.
+    Variable {
+        /// Its name.
+        name: String,
+        /// Its default.
+        default: Option<String>,
+    },
+    /// The content of a file.
+    File(String),
+}
+
+impl Reference {
+    /// Of the text between `${` and `}`; a text in place (`yaml:`) is none.
+    fn read(inner: &str) -> Option<Self> {
+        let rest = match inner.split_once(':') {
+            Some(("file", path)) => return Some(Self::File(path.to_owned())),
+            Some(("env", rest)) => rest,
+            // `X:-default` is a variable too.
+            Some((_, rest)) if !rest.starts_with('-') => return None,
+            _ => inner,
+        };
+        let (name, default) = match rest.split_once(":-") {
+            Some((name, default)) => (name, Some(default.to_owned())),
+            None => (rest, None),
+        };
+        Some(Self::Variable { name: name.to_owned(), default })
+    }
+}
+
+/// What the headers of exporters refer to, out of a configuration that is not expanded yet.
+pub fn references_of_headers(root: &Node) -> Vec<Reference> {
+    let mut references = Vec::new();
     let exporters = root.get("exporters").and_then(Node::entries).unwrap_or_default();
     for exporter in exporters {
         if let Some(headers) = exporter.node.get("headers") {
-            collect(headers, &mut names);
+            collect(headers, &mut references);
         }
     }
-    names.sort();
-    names.dedup();
-    names
+    references.sort();
+    references.dedup();
+    references
 }
 
-fn collect(node: &Node, names: &mut Vec<String>) {
+fn collect(node: &Node, references: &mut Vec<Reference>) {
     match &node.value {
         Value::Text(text) => {
-            for reference in text.split("${").skip(1) {
-                let inner = reference.split('}').next().unwrap_or_default();
-                let name = inner.strip_prefix("env:").unwrap_or(inner);
-                names.push(name.split(":-").next().unwrap_or_default().to_owned());
-            }
+            let inner = text.split("${").skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
+            references.extend(inner.filter_map(Reference::read));
         }
-        Value::List(items) => items.iter().for_each(|item| collect(item, names)),
-        Value::Map(entries) => entries.iter().for_each(|entry| collect(&entry.node, names)),
+        Value::List(items) => items.iter().for_each(|item| collect(item, references)),
+        Value::Map(entries) => entries.iter().for_each(|entry| collect(&entry.node, references)),
         _ => {}
     }
 }

@@ -8,6 +8,6 @@ mod credentials;
 mod spool;
 mod storages;
 
-pub use credentials::{Credential, Credentials, variables_of_headers};
+pub use credentials::{Credential, Credentials, Reference, references_of_headers};
 pub use spool::Spool;
 pub use storages::Storages;

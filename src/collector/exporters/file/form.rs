@@ -15,6 +15,11 @@ pub(super) struct Form {
 }
 
 impl Form {
+    /// Whether each message is a line.
+    pub fn is_lines(self) -> bool {
+        self == Self { protobuf: false, zstd: None }
+    }
+
     /// Appends one message; `between` may take away what there is of a long one.
     pub fn write(
         self,
@@ -22,7 +27,7 @@ impl Form {
         out: &mut Vec<u8>,
         between: &mut dyn FnMut(&mut Vec<u8>),
     ) -> std::io::Result<()> {
-        if self == (Self { protobuf: false, zstd: None }) {
+        if self.is_lines() {
             payload.write_json_in_parts(out, between);
             out.push(b'\n');
             return Ok(());

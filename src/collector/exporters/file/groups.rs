@@ -219,8 +219,8 @@ mod tests {
         let prefix = directory.path().join("").display().to_string();
         let suffix = ".jsonl".to_owned();
         let groups = Groups { settings, group_by, prefix, suffix, context: context.clone(), open: Mutex::default() };
-        let (first, _) = groups.writer(groups.path("one")).await.ok().expect("opens");
-        let (_, closed) = groups.writer(groups.path("two")).await.ok().expect("opens");
+        let (first, _) = groups.writer(groups.path("one")).await.expect("opens");
+        let (_, closed) = groups.writer(groups.path("two")).await.expect("opens");
         closed.expect("the first").flush().await;
         groups.hand_in(&first, testing::spans(3)).await.expect("takes");
         drop(first);

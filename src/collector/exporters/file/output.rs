@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -79,6 +79,20 @@ impl Output {
         let output = Self { path: path.to_owned(), file, size, rotation, torn_from: None, buffer: Vec::new() };
         output.remove_old();
         Ok(output)
+    }
+
+    /// Ends the last line of a regular file if it has no end: whoever wrote it was killed. Gives whether that was so.
+    pub fn end_line(&mut self) -> io::Result<bool> {
+        if self.size == 0 || !self.file.metadata()?.is_file() {
+            return Ok(false);
+        }
+        let mut last = [0];
+        File::open(&self.path)?.read_exact_at(&mut last, self.size - 1)?;
+        let torn = last != *b"\n";
+        if torn {
+            self.append(&mut b"\n".to_vec(), None)?;
+        }
+        Ok(torn)
     }
 
     /// Writes messages. `encode` appends one of them and calls what it is given between its parts.
@@ -344,6 +358,21 @@ mod tests {
         let texts: Vec<String> =
             kept.iter().map(|n| fs::read_to_string(directory.path().join(n)).expect("reads")).collect();
         assert_eq!(texts, ["cccc\n", "a very long message\n"]);
+    }
+
+    #[test]
+    fn half_a_line_is_ended_and_nothing_else_touched() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x");
+        for (before, torn) in [("", false), ("one\n", false), ("one\ntw", true), ("tw", true)] {
+            fs::write(&path, before).expect("writes");
+            let mut output = Output::open(&path, true, None).expect("opens");
+            assert_eq!(output.end_line().expect("reads"), torn);
+            assert_eq!(output.write(["three\n"], plain).decided, 1);
+            let end = if torn { "\n" } else { "" };
+            assert_eq!(fs::read_to_string(&path).expect("reads"), format!("{before}{end}three\n"));
+        }
+        assert!(!Output::open(Path::new("/dev/null"), true, None).expect("opens").end_line().expect("no file"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! One writer for each path, however many exporters name it.
 //!
 //! Payloads gather in memory and go to the file as whole messages, one write at a time, on a thread that may block (a
-//! shared file system can take seconds); there they take on their form, so that it is never in memory as a whole. The first message that waits wakes the flusher, which sleeps for the interval;
-//! without data nothing ticks. No message is ever torn, and what cannot be written is counted.
+//! shared file system can take seconds); there they take on their form, so that it is never in memory as a whole. The
+//! first message that waits wakes the flusher, which sleeps for the interval; without data nothing ticks. What cannot be
+//! written is counted, and no message is torn unless the process is killed meanwhile: the next one that appends lines to
+//! the file begins a new one.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
@@ -61,6 +63,11 @@ impl Writers {
             let problem = Problem::new(format!("cannot open {}: {error}", settings.path.display()));
             problem.hint("make the directory first, or set `create_directory: true`")
         })?;
+        let (output, torn) = output;
+        if torn {
+            let path = settings.path.display();
+            context.log.warn(&format!("the last line of {path} had no end (was its writer killed?): a new one begins"));
+        }
         let writer = Arc::new(Writer::new(output, settings));
         tokio::spawn(flush_after(Arc::downgrade(&writer), writer.waiting.clone(), settings.flush_interval));
         open.insert(key, Arc::downgrade(&writer));
@@ -68,13 +75,16 @@ impl Writers {
     }
 }
 
-fn open_file(settings: &Settings, again: bool) -> std::io::Result<Output> {
+/// The file, and whether it ended within a line.
+fn open_file(settings: &Settings, again: bool) -> std::io::Result<(Output, bool)> {
     if let (Some(mode), Some(directory)) = (settings.create_directory, settings.path.parent())
         && !directory.as_os_str().is_empty()
     {
         DirBuilder::new().recursive(true).mode(mode).create(directory)?;
     }
-    Output::open(&settings.path, settings.append || again, settings.rotation.clone())
+    let mut output = Output::open(&settings.path, settings.append || again, settings.rotation.clone())?;
+    let torn = settings.form.is_lines() && output.end_line()?;
+    Ok((output, torn))
 }
 
 /// Wakes when a message waits, gives it the interval, writes; ends with the writer.

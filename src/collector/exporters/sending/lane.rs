@@ -150,9 +150,7 @@ impl Lane {
         let ticket = match queue.room.enter(&payload, queue.block).await {
             Ok(ticket) => ticket,
             Err(refusal) if self.spool.is_some() => {
-                let items = payload.item_count();
-                let stored = self.put(payload, &refusal).await;
-                self.count_stored(items, &refusal, stored);
+                self.store(payload, refusal).await;
                 return Ok(());
             }
             Err(refusal) => {
@@ -227,6 +225,20 @@ impl Lane {
         }
     }
 
+    /// Keeps what the queue does not take, and counts it. Whoever gives up waiting does not end it.
+    async fn store(self: Arc<Self>, payload: Payload, refusal: Refusal) {
+        let lane = self.clone();
+        let task = self.tasks.spawn(async move {
+            let items = payload.item_count();
+            let owed = lane.sender.context.owe(lane.sender.signal, items);
+            let stored = lane.put(payload, &refusal).await;
+            owed.settled();
+            lane.count_stored(items, &refusal, stored);
+        });
+        // It fails only if it panicked, and then what is owed is counted.
+        let _ = task.await;
+    }
+
     /// Keeps what cannot be sent.
     async fn put(&self, payload: Payload, why: &Refusal) -> Result<(), Refusal> {
         let Some(spool) = &self.spool else { return Err(why.clone()) };
@@ -296,5 +308,88 @@ impl Lane {
         let context = &self.sender.context;
         context.log.error(what);
         context.counters.set_last_error(&format!("{}: {what}", context.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use bytes::Bytes;
+    use futures_util::FutureExt as _;
+
+    use super::super::outcome::{Outcome, PartialSuccess};
+    use super::*;
+    use crate::collector::own::Labels;
+    use crate::collector::testing::{context, eventually, spans};
+
+    /// Takes everything, and makes the files of a folder such that they cannot be removed; without one it never answers.
+    struct Endpoint {
+        folder: Option<PathBuf>,
+    }
+
+    impl Transport for Endpoint {
+        fn encode(&self, _payload: &Payload) -> std::io::Result<Bytes> {
+            Ok(Bytes::new())
+        }
+
+        fn endpoint(&self) -> Labels {
+            Labels::default()
+        }
+
+        fn attempt(&self, _request: Bytes) -> BoxFuture<'_, Outcome> {
+            let Some(folder) = &self.folder else { return Box::pin(std::future::pending()) };
+            for entry in fs::read_dir(folder).expect("reads") {
+                let path = entry.expect("an entry").path();
+                if path.is_file() {
+                    fs::remove_file(&path).expect("removes");
+                    fs::create_dir_all(path.join("not empty")).expect("makes");
+                }
+            }
+            let partial_success = PartialSuccess { rejected: 0, message: String::new() };
+            Box::pin(std::future::ready(Outcome::Accepted(partial_success)))
+        }
+    }
+
+    fn lane(folder: Option<PathBuf>, spool: &Arc<Spool>) -> Arc<Lane> {
+        let sender = Sender {
+            signal: Signal::Traces,
+            transport: Arc::new(Endpoint { folder }),
+            retry: None,
+            context: context("exporters/x"),
+            stop: Stop::default(),
+            meter: Arc::default(),
+        };
+        let queue = Queue { size: 1, ..Queue::default() };
+        Arc::new(Lane::new(sender, Some(queue), Some(spool.clone())))
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_and_cannot_be_removed_is_sent_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        for _ in 0..2 {
+            spool.put(spans(3)).await.expect("stores");
+        }
+        let lane = lane(Some(folder.path().to_owned()), &spool);
+        lane.send_stored();
+        lane.tasks.close();
+        tokio::time::timeout(Duration::from_secs(10), lane.tasks.wait()).await.expect("comes to an end");
+        let counters = &lane.sender.context.counters;
+        assert_eq!(counters.total(Signal::Traces, &Tally::Sent), 3, "the other one could not be read any more");
+        assert_eq!(spool.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_a_full_queue_stores_is_counted_though_nobody_waits() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        let lane = lane(None, &spool);
+        lane.clone().take(spans(1)).await.expect("waits in the queue");
+        assert!(lane.clone().take(spans(5)).now_or_never().is_none(), "it is being stored");
+        let counters = lane.sender.context.counters.clone();
+        eventually(|| counters.total(Signal::Traces, &Tally::Stored) == 5).await;
+        assert_eq!(spool.len(), 1);
     }
 }

@@ -25,6 +25,10 @@ pub fn parse_boundary(text: &[u8]) -> Option<f64> {
             b'+' => (false, &text[1..]),
             _ => (false, text),
         };
+        // One sign, and none before NaN.
+        if digits.starts_with(['+', '-']) || digits.eq_ignore_ascii_case("nan") {
+            return None;
+        }
         let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
         let between = |digits: &str, first: bool| {
             let mut former = first;
@@ -137,7 +141,29 @@ mod tests {
         ] {
             assert_eq!(parse_boundary(text.as_bytes()), Some(value), "{text}");
         }
-        for text in ["0x10", "_1", "1_", "1__0", "0x1p", "0xp1", "1_.5", "1._5", "0x1p99999", "-", "", "x"] {
+        for text in [
+            "0x10",
+            "_1",
+            "1_",
+            "1__0",
+            "0x1p",
+            "0xp1",
+            "1_.5",
+            "1._5",
+            "0x1p99999",
+            "-",
+            "",
+            "x",
+            "--5",
+            "+-5",
+            "-+1_0",
+            "+-0x1p1",
+            "+NaN",
+            "-nan",
+            "--Inf",
+            "0x+1p1",
+            "0x1p+-1",
+        ] {
             assert_eq!(parse_boundary(text.as_bytes()), None, "{text}");
         }
     }
