@@ -255,6 +255,26 @@ async fn a_directory_that_was_moved_is_sent_from_where_it_is() {
     assert!(code == 1 && said.contains("collector.yaml"), "{said}");
 }
 
+/// The token may come from a file, or from what stands for a variable that is not set.
+#[tokio::test]
+async fn the_token_of_a_header_may_come_from_elsewhere_than_a_variable() {
+    let port = free_port();
+    let secrets = tempfile::tempdir().expect("a folder");
+    let file = secrets.path().join("token");
+    fs::write(&file, LAUNCHED[0].1).expect("writes");
+    let file = format!("${{file:{}}}${{env:NOT_SET:-}}", file.display());
+    let text = config(port).replace("${env:TOKEN}", &file);
+    let mut collector = Collector::start(&text, &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+    assert_eq!(collector.admin("/-/stop?seconds=8").await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(collector.delivery()["traces"]["stored"], json!(2));
+    assert_eq!(files_with(collector.folder.path(), "th4t"), Vec::<PathBuf>::new());
+    let sink = Sink::start_at(port, vec![GOOD]).await;
+    let (code, said) = Flush::start(collector.folder.path(), 30, &[]).ended().await;
+    assert_eq!((code, received(&sink.seen())), (0, [2, 0, 0]), "{said}");
+}
+
 /// The next collector on the same directory sends what the former one stored, and its report keeps the two apart.
 #[tokio::test]
 async fn a_later_collector_sends_what_an_earlier_one_stored() {
