@@ -2,7 +2,8 @@
 //!
 //! - A value that is one reference as a whole is typed by YAML, but keeps the variable's text for targets that want
 //!   text. A reference inside a longer string gives text.
-//! - What came out is looked at again, so a variable may hold references; a thousand rounds or a megabyte are an error.
+//! - What came out is looked at again, so a variable may hold references; a thousand rounds or a megabyte are an error,
+//!   and so is what refers to itself through maps and lists, which would grow for ever.
 //! - `${env:X:-default}` is for unset variables. An unset one without a default, and an empty one, is null.
 //! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`, in values, not
 //!   in keys. Whoever wants a variable's `$` to survive doubles it in the variable.
@@ -10,6 +11,7 @@
 //! Values never show up in messages: they may be secrets. Those of variables named like one are noted, so that nothing
 //! that is said later shows them.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 
 use super::node::{Entry, Node, Value};
@@ -18,6 +20,9 @@ use crate::diag::{Problem, is_secret_name};
 
 const MOST_ROUNDS: usize = 1000;
 const MOST_BYTES: usize = 1 << 20;
+/// References inside of what a reference gave, one in the other, and all of a configuration together.
+const DEEPEST: usize = 20;
+const MOST_IN_ALL: usize = 10_000;
 
 /// What the expansion needs from outside.
 pub struct Sources<'a> {
@@ -32,31 +37,46 @@ pub struct Sources<'a> {
 /// Expands a whole configuration; problems carry the line of the value.
 #[must_use]
 pub fn expand(node: Node, sources: &Sources<'_>, findings: &Findings) -> Node {
-    let expander = Expander { sources, findings };
-    expander.node(node, "")
+    let expander = Expander { sources, findings, resolved: Cell::default(), endless: Cell::default() };
+    expander.node(node, "", 0)
 }
 
 struct Expander<'a> {
     sources: &'a Sources<'a>,
     findings: &'a Findings,
+    /// How many references have been replaced.
+    resolved: Cell<usize>,
+    /// They have no end, which has been said.
+    endless: Cell<bool>,
 }
 
 impl Expander<'_> {
-    fn node(&self, node: Node, path: &str) -> Node {
+    /// `depth`: how many references `node` came out of, one in the other.
+    fn node(&self, node: Node, path: &str, depth: usize) -> Node {
         let line = node.line;
-        let mut node = match self.references(node, path) {
-            Ok(node) => node,
+        let expanded = self.references(node, path).and_then(|node| {
+            let depth = depth + usize::from(node.referenced);
+            if depth > DEEPEST || self.endless.get() { Err(endless()) } else { Ok((node, depth)) }
+        });
+        let (mut node, depth) = match expanded {
+            Ok(expanded) => expanded,
             Err(problem) => {
-                self.findings.push(line, path, problem);
+                // Once is enough: what grows without end would say it without end.
+                if !self.endless.get() {
+                    self.findings.push(line, path, problem);
+                }
+                self.endless.set(self.endless.get() || depth >= DEEPEST || self.resolved.get() > MOST_IN_ALL);
                 return Node::new(line, Value::Null);
             }
         };
         node.value = match node.value {
             Value::List(items) => {
-                let item = |(index, item)| self.node(item, &format!("{path}[{index}]"));
+                let item = |(index, item)| self.node(item, &format!("{path}[{index}]"), depth);
                 Value::List(items.into_iter().enumerate().map(item).collect())
             }
-            Value::Map(entries) => Value::Map(entries.into_iter().map(|entry| self.entry(entry, path)).collect()),
+            Value::Map(entries) => {
+                Value::Map(entries.into_iter().map(|entry| self.entry(entry, path, depth)).collect())
+            }
             Value::Text(text) => Value::Text(unescape(&text)),
             other => other,
         };
@@ -64,7 +84,7 @@ impl Expander<'_> {
         node
     }
 
-    fn entry(&self, entry: Entry, path: &str) -> Entry {
+    fn entry(&self, entry: Entry, path: &str, depth: usize) -> Entry {
         let Entry { key, line, node } = entry;
         let key = match self.references(Node::new(line, Value::Text(key.clone())), path) {
             Ok(expanded) => expanded.as_text().map_or(key, str::to_owned),
@@ -74,7 +94,7 @@ impl Expander<'_> {
             }
         };
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        Entry { node: self.node(node, &path), key, line }
+        Entry { node: self.node(node, &path, depth), key, line }
     }
 
     /// Replaces references until there are none.
@@ -82,6 +102,10 @@ impl Expander<'_> {
         for _ in 0..MOST_ROUNDS {
             let Value::Text(text) = &node.value else { return Ok(node) };
             let Some(reference) = find(text) else { return Ok(node) };
+            self.resolved.set(self.resolved.get() + 1);
+            if self.resolved.get() > MOST_IN_ALL {
+                break;
+            }
             let found = self.resolve(reference, node.line, path)?;
             if reference == text {
                 node = self.whole(found, node.line);
@@ -93,8 +117,7 @@ impl Expander<'_> {
             }
             node = Node { referenced: node.referenced, ..Node::new(node.line, Value::Text(replaced)) };
         }
-        let message = "a variable refers to itself: too many recursive expansions";
-        Err(Problem::new(message).hint("double the `$` of a value that shall stay as it is"))
+        Err(endless())
     }
 
     fn whole(&self, found: Found, line: u32) -> Node {
@@ -168,6 +191,11 @@ impl Expander<'_> {
     }
 }
 
+fn endless() -> Problem {
+    let message = "a variable or a file refers to itself: too many recursive expansions";
+    Problem::new(message).hint("double the `$` of a value that shall stay as it is")
+}
+
 enum Found {
     /// A default that was written as empty: text, not null.
     EmptyText,
@@ -222,6 +250,22 @@ mod tests {
     use crate::collector::scalar::type_plain;
     use crate::diag::Severity;
 
+    /// A text in quotes is text, `[...]` two texts, `{...}` a map with one.
+    fn parsed(text: &str) -> Node {
+        let inner = |open, close| text.strip_prefix(open).and_then(|rest: &str| rest.strip_suffix(close));
+        let leaf = |text: &str| Node::new(1, Value::Text(text.to_owned()));
+        let value = if let Some(quoted) = inner('"', '"') {
+            Value::Text(quoted.to_owned())
+        } else if let Some(items) = inner('[', ']') {
+            Value::List(items.split(',').map(leaf).collect())
+        } else if let Some(value) = inner('{', '}') {
+            Value::Map(vec![Entry { key: "k".to_owned(), line: 1, node: leaf(value) }])
+        } else {
+            type_plain(text)
+        };
+        Node::new(1, value)
+    }
+
     fn expanded(text: &str) -> Result<Node, String> {
         let variable = |name: &str| {
             let value = match name {
@@ -234,17 +278,18 @@ mod tests {
                 "SELF" => "${env:SELF}",
                 "TWICE" => "${env:TWICE}${env:TWICE}",
                 "QUOTED" => "\"12\"",
+                "IN_A_MAP" => "{${env:IN_A_MAP}}",
+                "IN_A_LIST" => "[${env:IN_A_LIST},${env:IN_A_LIST}]",
+                "BY_TURNS" => "{${file:turns.yaml}}",
                 _ => return None,
             };
             Some(OsString::from(value))
         };
-        let parse = |text: &str| {
-            let quoted = text.starts_with('"');
-            Some(Node::new(1, if quoted { Value::Text(text.trim_matches('"').into()) } else { type_plain(text) }))
-        };
+        let parse = |text: &str| Some(parsed(text));
         let findings = Findings::new("c.yaml");
         let file = |path: &str| match path {
             "there.yaml" => Ok("0123".to_owned()),
+            "turns.yaml" => Ok("[${env:BY_TURNS},${env:BY_TURNS}]".to_owned()),
             _ => Err(std::io::ErrorKind::NotFound.into()),
         };
         let sources = Sources { variable: &variable, file: &file, parse: &parse };
@@ -309,6 +354,9 @@ mod tests {
             ("${file:missing.yaml}", "missing.yaml"),
             ("${env:SELF}", "recursive"),
             ("${env:TWICE}", "recursive"),
+            ("${env:IN_A_MAP}", "recursive"),
+            ("${env:IN_A_LIST}", "recursive"),
+            ("${env:BY_TURNS}", "recursive"),
         ] {
             let message = expanded(wrong).expect_err(wrong);
             assert!(message.starts_with("c.yaml:7 ") && message.contains(word), "{wrong}: {message}");
