@@ -48,6 +48,13 @@ fn replay(name: &str) {
 /// A test for each target.
 macro_rules! replays {
     ($($target:ident),*) => {
+        #[test]
+        fn every_target_is_replayed() {
+            let mut known = TARGETS.map(|(name, _)| name);
+            known.sort_unstable();
+            assert_eq!(known.as_slice(), [$(stringify!($target)),*]);
+        }
+
         $(#[test]
         fn $target() {
             replay(stringify!($target));

@@ -17,7 +17,7 @@ pub struct Soaked {
     pub rate: f64,
     /// Requests that were refused for a while.
     pub refusals: u64,
-    /// Resident bytes at each second.
+    /// Resident bytes, four times a second.
     memory: Vec<u64>,
 }
 

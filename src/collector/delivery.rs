@@ -1,10 +1,10 @@
 //! `delivery.json`: what became of the data, for whoever reports the run.
 //!
-//! Per signal: `received` (what receivers and connectors put into the pipelines, once), `refused` (not taken
-//! by the pipelines: a client was told, or it is among the dropped), `written` (sum over file exporters), `sent` and `rejected` (sums over network exporters), `dropped` by
-//! reason (sum over all components); only if there is any: `stored` (on disk at the end, to be sent later), `resumed` (on
-//! disk at the start). Two exporters of one kind that get the same data count it twice; `components` has
-//! each on its own. Counts are spans, data points, log records.
+//! Per signal: `received` (what receivers and connectors put into the pipelines, once), `refused` (not taken by the
+//! pipelines: a client was told, or it is among the dropped), `written` (sum over file exporters), `sent` and
+//! `rejected` (sums over network exporters), `dropped` by reason (sum over all components); only if there is any:
+//! `stored` (on disk at the end, to be sent later), `resumed` (on disk at the start). Two exporters of one kind that
+//! get the same data count it twice; `components` has each on its own. Counts are spans, data points, log records.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Doors for the fuzz targets in `fuzz/`, to what reads foreign bytes and is private otherwise. Nothing else uses them.
+//! Doors to what reads foreign bytes and is private otherwise: for the fuzz targets in `fuzz/`, and for tests that hand the
+//! same bytes in.
 
 use std::ffi::OsString;
 use std::io;

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn many_keys_take_no_time() {
+    fn a_map_may_have_many_keys() {
         let keys: Vec<String> = (0..200_000).map(|key| format!("\"{key}\":{key}")).collect();
         let AnyValue::Map(entries) = parse_json(format!("{{{}}}", keys.join(",")).as_bytes()).expect("reads") else {
             panic!("a map")
