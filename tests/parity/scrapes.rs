@@ -158,8 +158,9 @@ fn differing(ours: &[Value], theirs: &[Value]) -> Vec<String> {
 }
 
 /// On a machine that is busy a scrape may come too late. What differs is tried again alone, which takes nobody long; a
-/// difference in what is recorded stays.
+/// difference in what is recorded stays. What was tried again is printed: one that comes and goes leaves its trace.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::print_stderr, reason = "for whoever reads the run")]
 async fn every_script() {
     let mut scripts = Scripts::read();
     add_node(&mut scripts).await;
@@ -172,6 +173,7 @@ async fn every_script() {
         if different.is_empty() {
             return;
         }
+        eprintln!("tried again alone: {}", different.join(", "));
         scripts.keep(&different);
         last = (ours, theirs);
     }
