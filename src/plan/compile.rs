@@ -105,8 +105,7 @@ fn check_names(plan: &Plan, names: &Names, problems: &mut Problems) {
 
 /// Dependencies exist, are services or servers, and have no circle.
 fn check_dependencies(plan: &Plan, names: &Names, problems: &mut Problems) {
-    let known: Vec<&str> =
-        plan.units.iter().filter(|u| matches!(u.kind, Kind::Service | Kind::Server)).map(|u| u.name.as_str()).collect();
+    let known: Vec<&str> = plan.units.iter().filter(|u| u.kind.in_middle()).map(|u| u.name.as_str()).collect();
     for unit in &plan.units {
         for (index, dependency) in unit.depends_on.iter().enumerate() {
             if known.contains(&dependency.as_str()) && *dependency != unit.name {

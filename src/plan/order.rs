@@ -14,7 +14,7 @@ impl Plan {
         if let Some(driver) = self.driver() {
             levels.push(vec![driver.name.clone()]);
         }
-        let middle: Vec<&Unit> = self.units.iter().filter(|u| matches!(u.kind, Kind::Service | Kind::Server)).collect();
+        let middle: Vec<&Unit> = self.units.iter().filter(|u| u.kind.in_middle()).collect();
         // Units stand in start order, so in reverse every dependant comes before what it depends on.
         let mut depth: BTreeMap<&str, usize> = BTreeMap::new();
         for unit in middle.iter().rev() {

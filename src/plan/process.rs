@@ -36,6 +36,14 @@ pub enum Kind {
     Driver,
 }
 
+impl Kind {
+    /// Starts after the collector and before the driver: a service or a server.
+    #[must_use]
+    pub fn in_middle(self) -> bool {
+        matches!(self, Self::Service | Self::Server)
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

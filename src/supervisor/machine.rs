@@ -42,14 +42,18 @@ pub enum ReadyWhen {
 #[must_use]
 pub fn rules(plan: &Plan) -> Arc<[Rule]> {
     let position = |name: &str| plan.units.iter().position(|u| u.name == name);
-    let in_middle = |id: UnitId| matches!(plan.units[id].kind, Kind::Service | Kind::Server);
     plan.units
         .iter()
         .enumerate()
         .map(|(id, unit)| Rule {
             name: unit.name.clone(),
             kind: unit.kind,
-            needs: unit.depends_on.iter().filter_map(|name| position(name)).filter(|id| in_middle(*id)).collect(),
+            needs: unit
+                .depends_on
+                .iter()
+                .filter_map(|name| position(name))
+                .filter(|id| plan.units[*id].kind.in_middle())
+                .collect(),
             needed_by: (0..plan.units.len())
                 .filter(|other| *other != id && plan.units[*other].depends_on.contains(&unit.name))
                 .collect(),

@@ -81,7 +81,7 @@ impl State {
 
     fn middle(&self) -> impl Iterator<Item = UnitId> {
         let rules = Arc::clone(&self.rules);
-        (0..rules.len()).filter(move |id| matches!(rules[*id].kind, Kind::Service | Kind::Server))
+        (0..rules.len()).filter(move |id| rules[*id].kind.in_middle())
     }
 
     fn ending(&self) -> bool {
@@ -286,7 +286,7 @@ impl State {
         }
         let was_ready = self.ready_once[unit];
         let process = self.rules[unit].name.clone();
-        let in_middle = matches!(self.rules[unit].kind, Kind::Service | Kind::Server);
+        let in_middle = self.rules[unit].kind.in_middle();
         if let (true, OnExit::Restart(policy), None, false) =
             (in_middle, self.rules[unit].on_exit, code, self.exhausted[unit])
         {

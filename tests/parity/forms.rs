@@ -5,6 +5,7 @@ use gymrun::otlp::Signal;
 use gymrun::otlp::wire::{Value, Writer, fields};
 
 use super::bed::{Case, both};
+use super::otlp::plain;
 use super::requests::{all, path, wire};
 use super::rpc::export;
 use super::side::Body;
@@ -189,17 +190,6 @@ const CHANGES: [(&str, Change); 6] = [
     ("long numbers", long_numbers),
 ];
 
-fn identity() -> Case {
-    Case::new(
-        "receivers: {otlp: {protocols: {http: {endpoint: $HTTP}, grpc: {endpoint: $GRPC}}}}\n\
-         exporters: {file: {path: $OUT/x.jsonl}}\n\
-         service:\n  telemetry: {metrics: {level: none}}\n  pipelines:\n\
-         \x20   traces: {receivers: [otlp], exporters: [file]}\n\
-         \x20   metrics: {receivers: [otlp], exporters: [file]}\n\
-         \x20   logs: {receivers: [otlp], exporters: [file]}\n",
-    )
-}
-
 /// A statement that reads and one that writes each part, in front of batches that split.
 fn edited() -> Case {
     Case::new(
@@ -252,7 +242,7 @@ async fn send(side: &mut super::side::Side) {
 
 #[tokio::test]
 async fn unusual_wire_forms_through_identity() {
-    both(identity(), async |side| {
+    both(plain(), async |side| {
         send(side).await;
         side.raw_output("x.jsonl");
     })

@@ -6,7 +6,7 @@ use super::rpc::export;
 use super::target::Page;
 
 /// One pipeline of each signal from OTLP into a file, without processors.
-fn plain() -> Case {
+pub fn plain() -> Case {
     Case::new(
         "receivers: {otlp: {protocols: {http: {endpoint: $HTTP}, grpc: {endpoint: $GRPC}}}}\n\
          exporters: {file: {path: $OUT/x.jsonl}}\n\

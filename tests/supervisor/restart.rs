@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cases::Case;
 use crate::harness::eventually;
-use crate::job::{Job, job};
+use crate::job::{Ended, Job, job};
 use crate::jobs::{child, driver, server, with};
 use nix::sys::signal::Signal;
 
@@ -47,21 +47,30 @@ fn wait_until_ready(job: &Job, process: &str, times: usize) {
     });
 }
 
-fn a_death_is_made_good_on_the_same_port() {
-    let running = Job::start(&json!({
-        "servers": {"a": restarted(until("die", "print:bye exit:7"))},
-        "driver": driver("wait:@DIR/end"),
-    }));
-    wait_until_ready(&running, "driver", 1);
-    touch(&running, "die");
+/// A job whose server `a` does what `cause` makes it do, is ready once more, and lives to the end.
+fn runs_twice(a: &Value, cause: &str) -> Ended {
+    let running = begin(a, cause);
     // It is probed on the port that it was given at first.
     wait_until_ready(&running, "a", 2);
     touch(&running, "end");
     let ended = running.end();
     assert_eq!(ended.code, Some(0));
+    assert_eq!(ended.lines("starts").len(), 2);
+    ended
+}
+
+/// A job of a server `a` and a driver that runs until it is told; once both run, `cause` is put there.
+fn begin(a: &Value, cause: &str) -> Job {
+    let running = Job::start(&json!({"servers": {"a": a}, "driver": driver("wait:@DIR/end")}));
+    wait_until_ready(&running, "driver", 1);
+    touch(&running, cause);
+    running
+}
+
+fn a_death_is_made_good_on_the_same_port() {
+    let ended = runs_twice(&restarted(until("die", "print:bye exit:7")), "die");
     let restarting = ended.the("process_restarting", "a");
     assert_eq!((&restarting["number"], &restarting["limit"]), (&json!(1), &json!(5)));
-    assert_eq!(ended.lines("starts").len(), 2);
     assert_eq!(ended.lines("logs/a.log"), ["bye"]);
 }
 
@@ -104,17 +113,7 @@ fn what_a_death_leaves_behind_is_gone_before_the_restart() {
     // A worker that keeps the port, and obeys nothing but SIGKILL: the next server could not listen.
     let steps =
         "append:@DIR/starts:x serve:${port:self} fork { ignore:TERM forever } wait:@DIR/die remove:@DIR/die exit:1";
-    let running = Job::start(&json!({
-        "servers": {"a": with(restarted(server(steps)), "grace_seconds", 0.2)},
-        "driver": driver("wait:@DIR/end"),
-    }));
-    wait_until_ready(&running, "driver", 1);
-    touch(&running, "die");
-    wait_until_ready(&running, "a", 2);
-    touch(&running, "end");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0));
-    assert_eq!(ended.lines("starts").len(), 2);
+    let ended = runs_twice(&with(restarted(server(steps)), "grace_seconds", 0.2), "die");
     let order: Vec<&str> = ended
         .events
         .iter()
@@ -182,31 +181,19 @@ fn hangs() -> Value {
     with(with(server, "liveness", json!({"request_timeout_seconds": 0.2})), "grace_seconds", 0.2)
 }
 
-fn hang(server: &Value) -> Job {
-    let running = Job::start(&json!({"servers": {"a": server}, "driver": driver("wait:@DIR/end")}));
-    wait_until_ready(&running, "driver", 1);
-    touch(&running, "hang");
-    running
-}
-
 fn a_server_that_hangs_ends_the_job() {
-    let ended = hang(&hangs()).end();
+    let ended = begin(&hangs(), "hang").end();
     assert_eq!((ended.code, ended.class()), (Some(125), "process_died"));
     assert_eq!(ended.the("process_hung", "a")["failures"], json!(2));
     assert!(ended.stderr.contains("hung"), "{}", ended.stderr);
 }
 
 fn a_server_that_hangs_is_started_again() {
-    let running = hang(&restarted(hangs()));
-    wait_until_ready(&running, "a", 2);
-    touch(&running, "end");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0));
-    assert_eq!(ended.lines("starts").len(), 2);
+    runs_twice(&restarted(hangs()), "hang");
 }
 
 fn a_server_that_hangs_may_be_done_without() {
-    let running = hang(&with(hangs(), "on_exit", "ignore"));
+    let running = begin(&with(hangs(), "on_exit", "ignore"), "hang");
     running.wait_for_event("process_gone", "a");
     touch(&running, "end");
     assert_eq!(running.end().code, Some(0));

@@ -20,9 +20,8 @@ pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
         Type::Choice(of) => choice(node, of, path, problems),
         Type::OneOf(types) => one_of(node, types, takes, path, problems),
         Type::Tree => tree(node, path, problems),
-        Type::Word(words, later) => match literal(node) {
+        Type::Word(words) => match literal(node) {
             Some(word) if words.contains(&word) => {}
-            Some(word) if later.contains(&word) => problems.push(wrong(format!("`{word}` is not supported yet"))),
             Some(word) => {
                 problems.push(nearest(wrong(format!("{} is due, not `{word}`", takes.due())), word, words));
             }

@@ -43,8 +43,8 @@ pub enum Type {
     Off,
     /// YAML's `null`.
     Null,
-    /// One of some words; the second list are those of later versions.
-    Word(&'static [&'static str], &'static [&'static str]),
+    /// One of some words.
+    Word(&'static [&'static str]),
     /// A name of a process.
     Name,
     /// The job's own name, in which a dot may stand.
@@ -223,7 +223,7 @@ impl Type {
             Self::Bool => "true or false".into(),
             Self::Off => "false".into(),
             Self::Null => "null".into(),
-            Self::Word(words, _) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
+            Self::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
             Self::Name => "a name (letters, digits, `_`, `-`; 63 at most, a letter or digit first)".into(),
             Self::JobName => "a name (letters, digits, `_`, `-`, `.`; 63 at most, a letter or digit first)".into(),
             Self::Variable => "the name of a variable".into(),

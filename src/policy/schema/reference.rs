@@ -106,7 +106,7 @@ fn described(takes: &Type) -> String {
         Type::Bool => "bool".into(),
         Type::Off => "`false`".into(),
         Type::Null => "`null`".into(),
-        Type::Word(words, _) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Type::Word(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
         Type::Name | Type::JobName => "name".into(),
         Type::Variable => "name of a variable".into(),
         Type::Port => "port".into(),

@@ -110,33 +110,25 @@ impl Parser {
     }
 
     fn sum(&mut self) -> Result<Value, Fault> {
-        let mut left = self.product()?;
-        loop {
-            let operator = if self.sign("+") {
-                Operator::Add
-            } else if self.sign("-") {
-                Operator::Subtract
-            } else {
-                return Ok(left);
-            };
-            self.calculation()?;
-            left = Value::Math(operator, Box::new(left), Box::new(self.product()?));
-        }
+        self.chain([("+", Operator::Add), ("-", Operator::Subtract)], Self::product)
     }
 
     fn product(&mut self) -> Result<Value, Fault> {
-        let mut left = self.unit()?;
-        loop {
-            let operator = if self.sign("*") {
-                Operator::Multiply
-            } else if self.sign("/") {
-                Operator::Divide
-            } else {
-                return Ok(left);
-            };
+        self.chain([("*", Operator::Multiply), ("/", Operator::Divide)], Self::unit)
+    }
+
+    /// Operands with operators of one rank between them, from left to right.
+    fn chain(
+        &mut self,
+        operators: [(&'static str, Operator); 2],
+        operand: fn(&mut Self) -> Result<Value, Fault>,
+    ) -> Result<Value, Fault> {
+        let mut left = operand(self)?;
+        while let Some((_, operator)) = operators.into_iter().find(|(sign, _)| self.sign(sign)) {
             self.calculation()?;
-            left = Value::Math(operator, Box::new(left), Box::new(self.unit()?));
+            left = Value::Math(operator, Box::new(left), Box::new(operand(self)?));
         }
+        Ok(left)
     }
 
     fn unit(&mut self) -> Result<Value, Fault> {

@@ -15,7 +15,7 @@ const DRIVER_KEYS: &[Key] = &[
     later("resumable"),
     key("policy_host", WORD, "by placement", "host in `NEMO_GYM_POLICY_BASE_URL`"),
     with("policy_model_type", WORD, "openai_model", ""),
-    with("stdin", Type::Word(&["null", "inherit"], &[]), "null", "standard input: `/dev/null`, or gymrun's own"),
+    with("stdin", Type::Word(&["null", "inherit"]), "null", "standard input: `/dev/null`, or gymrun's own"),
     later("gym_install"),
     later("benchmarks"),
 ];

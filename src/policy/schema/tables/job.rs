@@ -56,7 +56,7 @@ const JOB_KEYS: &[Key] = &[
 /// Keys of a fragment alone, but for hooks.
 const SITE_KEYS: &[Key] = &[
     key("cluster", WORD, "name of the topmost fragment", "attribute `cluster`"),
-    with("containers", Type::Word(&["use", "ignore", "refuse"], &[]), "use", "what becomes of `container`"),
+    with("containers", Type::Word(&["use", "ignore", "refuse"]), "use", "what becomes of `container`"),
 ];
 
 /// Hooks: functions, or tables that do the common thing.
@@ -137,7 +137,7 @@ pub const TARGET: Table = Table {
         key("labels", Type::Map(Keys::Any, &LABEL), "{}", ""),
         key("scrape_interval_seconds", Type::Int(1, 86400), "the collector's", ""),
         key("metrics_path", WORD, "`/metrics`", ""),
-        key("scheme", Type::Word(&["http", "https"], &[]), "`http`", ""),
+        key("scheme", Type::Word(&["http", "https"]), "`http`", ""),
         key("params", Type::Map(Keys::Any, &Type::List(&LABEL)), "{}", "query parameters"),
         key("honor_labels", Type::Bool, "`false`", "labels of the page win"),
         key("bearer_env", Type::Variable, "none", "the variable with a bearer token"),
@@ -159,22 +159,19 @@ pub const RELABEL: Table = Table {
         key("replacement", TEXT, "", ""),
         key(
             "action",
-            Type::Word(
-                &[
-                    "replace",
-                    "lowercase",
-                    "uppercase",
-                    "keep",
-                    "drop",
-                    "keepequal",
-                    "dropequal",
-                    "hashmod",
-                    "labelmap",
-                    "labeldrop",
-                    "labelkeep",
-                ],
-                &[],
-            ),
+            Type::Word(&[
+                "replace",
+                "lowercase",
+                "uppercase",
+                "keep",
+                "drop",
+                "keepequal",
+                "dropequal",
+                "hashmod",
+                "labelmap",
+                "labeldrop",
+                "labelkeep",
+            ]),
             "`replace`",
             "",
         ),

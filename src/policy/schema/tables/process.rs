@@ -51,7 +51,7 @@ pub const PROCESS_KEYS: &[Key] = &[
     ),
     with(
         "on_exit",
-        Type::Word(&["stop", "restart", "ignore"], &[]),
+        Type::Word(&["stop", "restart", "ignore"]),
         "stop",
         "an exit that nobody asked for, 0 too, never getting ready, and hanging: `stop` ends the job; `restart` starts it again on its port; `ignore` is a warning, and those that depend on it are not started",
     ),
@@ -60,7 +60,7 @@ pub const PROCESS_KEYS: &[Key] = &[
     key("grace_seconds", Type::Num(false), "by kind", "seconds until KILL goes to its whole tree"),
     key(
         "log",
-        Type::Word(&["file", "pipe"], &[]),
+        Type::Word(&["file", "pipe"]),
         "`file`; driver `pipe`",
         "`file`: it owns its log file; `pipe`: its output is also shown",
     ),
@@ -101,7 +101,7 @@ pub const METRICS: Table = Table {
 
 /// What a probe asks.
 const QUESTION_KEYS: &[Key] = &[
-    with("type", Type::Word(&["http", "tcp", "exec", "grpc"], &[]), "http", "what is asked"),
+    with("type", Type::Word(&["http", "tcp", "exec", "grpc"]), "http", "what is asked"),
     key(
         "path",
         Type::OneOf(&[WORD, Type::List(&WORD)]),
@@ -110,7 +110,7 @@ const QUESTION_KEYS: &[Key] = &[
     ),
     key(
         "statuses",
-        Type::OneOf(&[Type::Word(&["any"], &[]), Type::List(&Type::Status)]),
+        Type::OneOf(&[Type::Word(&["any"]), Type::List(&Type::Status)]),
         "`[\"200-299\"]`",
         "what counts as a good answer",
     ),
@@ -166,7 +166,7 @@ pub const RESTART: Table = Table {
             "false",
             "those that need it, directly or not, are stopped before and started again after it",
         ),
-        with("exhausted", Type::Word(&["stop", "ignore"], &[]), "stop", "what one end too many does, as for `on_exit`"),
+        with("exhausted", Type::Word(&["stop", "ignore"]), "stop", "what one end too many does, as for `on_exit`"),
     ]],
     without: &[],
 };
@@ -193,7 +193,7 @@ pub const COLLECTOR_DEFAULTS: Table = Table {
     title: "`process_defaults.collector`",
     parts: &[&[
         key("env", ENV, "{}", "variables of the collector"),
-        key("log", Type::Word(&["file", "pipe"], &[]), "`file`", ""),
+        key("log", Type::Word(&["file", "pipe"]), "`file`", ""),
         later("log_max_bytes"),
         later("log_keep"),
         key("stop_signal", Type::Signal, "`TERM`", ""),

@@ -26,7 +26,7 @@ pub const TELEMETRY: Table = Table {
             "`default`; `otel.gym_span_groups` with a collector",
             "which spans exist; `NEMO_GYM_OTEL_SPAN_GROUPS`",
         ),
-        key("exporter", Type::Word(&["otlp", "console"], &[]), "`otlp`", "`NEMO_GYM_OTEL_EXPORTER`"),
+        key("exporter", Type::Word(&["otlp", "console"]), "`otlp`", "`NEMO_GYM_OTEL_EXPORTER`"),
         key("traces_enabled", Type::Bool, "`true`", "`NEMO_GYM_OTEL_TRACES_ENABLED`"),
         key("metrics_enabled", Type::Bool, "`true`", "`NEMO_GYM_OTEL_METRICS_ENABLED`"),
         key("logs_enabled", Type::Bool, "`false`; `otel.gym_logs` with a collector", "`NEMO_GYM_OTEL_LOGS_ENABLED`"),
@@ -65,7 +65,7 @@ pub const MEMORY_PROFILING: Table = Table {
         with("pss_interval_seconds", Type::Num(true), "10", ""),
         key(
             "include",
-            Type::List(&Type::Word(&["servers", "services", "driver"], &[])),
+            Type::List(&Type::Word(&["servers", "services", "driver"])),
             "`[servers, services]`",
             "whose memory",
         ),
