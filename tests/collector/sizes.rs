@@ -47,7 +47,8 @@ async fn large_requests_are_taken_and_huge_ones_refused_in_bounded_memory() {
         let refused = send_spans(grpc, huge.clone()).await.expect_err("refused");
         assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
     }
-    let grown = collector.peak_memory() - before;
+    // The kernel sums its counters for each reading, so that a peak may seem to fall by some pages.
+    let grown = collector.peak_memory().saturating_sub(before);
     assert!(grown < 60 << 20, "{} MiB more for what was refused", grown >> 20);
     assert_eq!(collector.post("/v1/traces", &spans(3)).await.0, 200);
     send_spans(grpc, request(MEBIBYTE)).await.expect("taken");
