@@ -32,6 +32,12 @@ impl Program {
         nix::sys::signal::kill(pid, signal).expect("it runs");
     }
 
+    /// The same to one that may have ended already.
+    pub fn signal_if_running(&self, signal: Signal) {
+        // It is not waited for before the test does so: the pid is still its own.
+        let _ = nix::sys::signal::kill(Pid::from_raw(self.pid().cast_signed()), signal);
+    }
+
     /// How it ended, if it has.
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it can be waited for")
@@ -91,6 +97,11 @@ impl Running {
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
         self.program.signal(signal);
+    }
+
+    /// The same to one that may have ended already.
+    pub fn signal_if_running(&self, signal: Signal) {
+        self.program.signal_if_running(signal);
     }
 
     #[track_caller]

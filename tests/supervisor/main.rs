@@ -26,12 +26,21 @@ mod plan;
 mod ports;
 mod restart;
 mod start;
+mod storm;
 mod trees;
 
 use std::process::ExitCode;
 
-const CASES: &[&[cases::Case]] =
-    &[start::CASES, ports::CASES, end::CASES, trees::CASES, output::CASES, collector::CASES, restart::CASES];
+const CASES: &[&[cases::Case]] = &[
+    start::CASES,
+    ports::CASES,
+    end::CASES,
+    trees::CASES,
+    output::CASES,
+    collector::CASES,
+    restart::CASES,
+    storm::CASES,
+];
 
 /// The same executable is the runner of the cases, the children of their jobs (`child STEP...`), and the gymrun under test
 /// (`run JOB`), each in a process of its own.
