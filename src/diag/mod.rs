@@ -3,9 +3,11 @@
 //! Every module turns its own errors into [`Problem`]s; [`render`] is the one renderer. A message is a lower-case
 //! fragment without a full stop, with literals in backticks; a hint names the key or flag that helps.
 
+mod amount;
 pub mod exit;
 mod names;
 mod problem;
 
+pub use amount::bytes;
 pub use names::{is_secret_name, nearest};
 pub use problem::{Location, Problem, Problems, Severity, render};

@@ -1,14 +1,18 @@
-//! Reads of /proc: process trees, memory, identities, owners of listeners.
+//! Reads of /proc: process trees, memory, identities, owners of listeners; of the cgroups that it names; of free space.
 //!
 //! A process is known by its pid and its start time ([`Identity`]), since pids are used again. A process that vanishes
 //! between two reads is no error anywhere here: it counts as not there.
 
+mod cgroup;
 mod identity;
 mod listener;
 mod memory;
+mod space;
 mod tree;
 
+pub use cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
 pub use identity::{Identity, Proc, Stat};
 pub use listener::Holder;
 pub use memory::{Host, Reading, TreeMemory};
+pub use space::Space;
 pub use tree::Members;

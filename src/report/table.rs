@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::diag::bytes;
 use crate::jobdir::{ProcessSummary, State, Summary};
 use crate::plan::Kind;
 
@@ -53,37 +54,4 @@ fn exit(process: &ProcessSummary) -> String {
         text.push_str(", killed");
     }
     text
-}
-
-/// Bytes in binary units, three digits.
-#[must_use]
-pub(super) fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let digits = if unit == 0 || value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$} {}", UNITS[unit])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bytes;
-
-    #[test]
-    fn bytes_have_three_digits_and_a_binary_unit() {
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(5 << 20), "5.00 MiB");
-        assert_eq!(bytes(1000 << 20), "0.98 GiB");
-        assert_eq!(bytes(37 << 30), "37.0 GiB");
-    }
 }
