@@ -1,5 +1,7 @@
 //! The walk over one page: tokens become entries.
 
+use std::ops::Range;
+
 use super::super::record::{Labels, METRIC_NAME};
 use super::entry::{Entry, Exemplar, MetricType, ParseError, Sample};
 use super::lexer::{Dialect, Lexer, Token};
@@ -14,6 +16,7 @@ pub struct Parser<'a> {
     /// The last TYPE of the page, whatever family it names: it decides how `le` and `quantile` are written.
     last_type: Option<MetricType>,
     name: Option<(usize, usize)>,
+    value_range: Range<usize>,
     labels: Vec<[usize; 4]>,
     exemplar_labels: Vec<[usize; 4]>,
     /// A sample with something unreadable after its value counts, but ends the page.
@@ -32,6 +35,7 @@ impl<'a> Parser<'a> {
             line_start: 0,
             last_type: None,
             name: None,
+            value_range: 0..0,
             labels: Vec::new(),
             exemplar_labels: Vec::new(),
             broken: false,
@@ -85,6 +89,12 @@ impl<'a> Parser<'a> {
                 token => return Err(self.unexpected("the start of a line", token)),
             }
         }
+    }
+
+    /// Where the value of the sample that [`next_entry`](Self::next_entry) returned last stands in the page.
+    #[must_use]
+    pub fn value_range(&self) -> Range<usize> {
+        self.value_range.clone()
     }
 
     pub(in super::super) fn error(&self, message: impl Into<String>) -> ParseError {
@@ -153,6 +163,8 @@ impl<'a> Parser<'a> {
             return Err(self.error("a sample without a metric name"));
         }
         let value = self.value(token, "a value after the series")?;
+        let blank = usize::from(self.dialect == Dialect::OpenMetrics);
+        self.value_range = self.lexer.start + blank..self.lexer.end;
         let (timestamp_ms, exemplar) = match self.dialect {
             Dialect::Text => (self.text_timestamp()?, None),
             Dialect::OpenMetrics => self.openmetrics_tail()?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::exposition::Exemplar;
 use super::super::record::METRIC_NAME;
 use super::families::Families;
-use super::group::{Broken, Misfit};
+use super::group::{Broken, Misfit, Role};
 use super::metadata::Metadata;
 use super::resource::resource_of;
 use super::series::{Origin, Scope, Series};
@@ -19,8 +19,8 @@ const TARGET_INFO: &str = "target_info";
 
 /// The samples of one scrape.
 #[derive(Debug)]
-pub struct Batch<'a> {
-    scheme: &'a str,
+pub struct Batch {
+    scheme: String,
     resources: Vec<OfResource>,
     /// The origin of the former sample, with the places of its resource and scope.
     last: Option<(Arc<Origin>, usize, usize)>,
@@ -29,7 +29,7 @@ pub struct Batch<'a> {
 #[derive(Debug)]
 struct OfResource {
     origin: Arc<Origin>,
-    resource: Resource,
+    resource: Arc<Resource>,
     scopes: Vec<OfScope>,
 }
 
@@ -39,22 +39,32 @@ struct OfScope {
     families: Families,
 }
 
+/// Where a sample is in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    resource: usize,
+    scope: usize,
+    family: usize,
+    group: usize,
+    role: Role,
+}
+
 /// What became of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is in a point: if the series vanishes, that must be said.
-    Recorded,
+    Recorded(Slot),
     /// It described the target and is on the resource now.
     Described,
     /// It was left out.
     LeftOut(Misfit),
 }
 
-impl<'a> Batch<'a> {
+impl Batch {
     /// An empty batch of a target with this scheme.
     #[must_use]
-    pub fn new(scheme: &'a str) -> Self {
-        Self { scheme, resources: Vec::new(), last: None }
+    pub fn new(scheme: &str) -> Self {
+        Self { scheme: scheme.to_owned(), resources: Vec::new(), last: None }
     }
 
     /// Takes up one sample.
@@ -67,19 +77,32 @@ impl<'a> Batch<'a> {
         exemplar: Option<&Exemplar>,
     ) -> Added {
         let (resource, scope) = self.place(series.origin());
-        let resource = &mut self.resources[resource];
+        let of = &mut self.resources[resource];
         if series.name() == TARGET_INFO {
             let own = |name: &str| matches!(name, METRIC_NAME | "job" | "instance");
             for (name, value) in series.labels().iter().filter(|(name, _)| !own(name)) {
-                resource.resource.upsert(name, value);
+                Arc::make_mut(&mut of.resource).upsert(name, value);
             }
             return Added::Described;
         }
-        let family = resource.scopes[scope].families.of(series, metadata);
-        match family.add(series, timestamp_ms, value, exemplar) {
-            Ok(()) => Added::Recorded,
+        let families = &mut of.scopes[scope].families;
+        let family = families.of(series, metadata);
+        match families.list()[family].add(series, timestamp_ms, value, exemplar) {
+            Ok((group, role)) => Added::Recorded(Slot { resource, scope, family, group, role }),
             Err(misfit) => Added::LeftOut(misfit),
         }
+    }
+
+    /// Gives a sample another value.
+    pub fn put(&mut self, slot: Slot, value: f64) {
+        let Slot { resource, scope, family, group, role } = slot;
+        self.resources[resource].scopes[scope].families.list()[family].put(group, role, value);
+    }
+
+    /// Gives all points this time.
+    pub fn set_time(&mut self, timestamp_ms: i64) {
+        let scopes = self.resources.iter_mut().flat_map(|of| &mut of.scopes);
+        scopes.flat_map(|scope| scope.families.list()).for_each(|family| family.set_time(timestamp_ms));
     }
 
     /// The metadata has changed what names of series lead to.
@@ -97,7 +120,7 @@ impl<'a> Batch<'a> {
         }
         let same = |of: &OfResource| of.origin.job == origin.job && of.origin.instance == origin.instance;
         let resource = self.resources.iter().position(same).unwrap_or_else(|| {
-            let resource = resource_of(&origin.job, &origin.instance, self.scheme);
+            let resource = Arc::new(resource_of(&origin.job, &origin.instance, &self.scheme));
             self.resources.push(OfResource { origin: Arc::clone(origin), resource, scopes: Vec::new() });
             self.resources.len() - 1
         });
@@ -113,9 +136,9 @@ impl<'a> Batch<'a> {
     /// The batch as OTLP; points that contradict themselves are left out and counted in `broken`. `trim` cuts type and
     /// unit off the names of metrics.
     #[must_use]
-    pub fn write(self, trim: bool, broken: &mut Broken) -> Payload {
+    pub fn write(&self, trim: bool, broken: &mut Broken) -> Payload {
         let mut payload = Payload::new(Signal::Metrics);
-        for of in self.resources {
+        for of in &self.resources {
             let mut scopes = Vec::new();
             for OfScope { origin, families } in &of.scopes {
                 let metrics = families.write(trim, broken);
@@ -129,7 +152,7 @@ impl<'a> Batch<'a> {
                 }
             }
             if !scopes.is_empty() {
-                let resource = Arc::new(of.resource);
+                let resource = Arc::clone(&of.resource);
                 payload.resources.push(ResourceItems { resource, schema_url: Text::default(), scopes });
             }
         }

@@ -21,17 +21,21 @@ pub struct Families {
 }
 
 impl Families {
-    /// The family that a series belongs to, opened if it is the first one.
+    /// The place of the family that a series belongs to, opened if it is the first one.
     ///
     /// A series whose name leads to a family that does not take it opens the family anew, and what the former one held
     /// is given up: so does the reference (`x` and `x_sum` under `# TYPE x gauge` end as one gauge `x`).
-    pub fn of(&mut self, series: &Series, metadata: &Metadata) -> &mut Family {
+    pub fn of(&mut self, series: &Series, metadata: &Metadata) -> usize {
         let name = series.shared_name();
-        let place = match &self.last {
+        match &self.last {
             Some((last, place)) if last == name => *place,
             _ => self.find(name, metadata),
-        };
-        &mut self.list[place]
+        }
+    }
+
+    /// All families, by their places.
+    pub(super) fn list(&mut self) -> &mut [Family] {
+        &mut self.list
     }
 
     /// What names lead to has changed.

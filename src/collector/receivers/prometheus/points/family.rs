@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::super::exposition::{Exemplar, MetricType};
-use super::group::{Broken, Group, Misfit, write_exemplar};
+use super::group::{Broken, Group, Misfit, Role, write_exemplar};
 use super::metadata::{self, without_suffix};
 use super::series::{Hashed, PointAttributes, PointKind, Series};
 use crate::otlp::Metric;
@@ -75,7 +75,8 @@ impl Family {
         }
     }
 
-    fn group(&mut self, series: &Series, timestamp_ms: i64) -> &mut Group {
+    /// The place of the group that a series belongs to.
+    fn group(&mut self, series: &Series, timestamp_ms: i64) -> usize {
         let attributes = series.attributes(self.point_kind());
         let same = self.groups.get(self.last).is_some_and(|group| group.attributes == attributes.bytes);
         if !same {
@@ -84,10 +85,10 @@ impl Family {
                 self.groups.len() - 1
             });
         }
-        &mut self.groups[self.last]
+        self.last
     }
 
-    /// Takes up one sample.
+    /// Takes up one sample, and gives its group and what it is there.
     ///
     /// # Errors
     /// The sample is left out.
@@ -97,10 +98,11 @@ impl Family {
         timestamp_ms: i64,
         value: f64,
         exemplar: Option<&Exemplar>,
-    ) -> Result<(), Misfit> {
+    ) -> Result<(usize, Role), Misfit> {
         let (shape, name) = (self.shape, series.name());
         let created = name.strip_suffix("_created").is_some_and(|base| base == self.about.described_as);
-        let group = self.group(series, timestamp_ms);
+        let place = self.group(series, timestamp_ms);
+        let group = &mut self.groups[place];
         // The exemplar of a sample that does not fit is kept, as in the reference.
         if let (Some(exemplar), false) = (exemplar, shape == Shape::Summary) {
             let field = if shape == Shape::Histogram { 8 } else { 5 };
@@ -109,15 +111,28 @@ impl Family {
         if group.timestamp_ms != timestamp_ms {
             return Err(Misfit::Timestamp);
         }
-        match shape {
-            Shape::Histogram | Shape::Summary if name.ends_with("_sum") => group.sum = Some(value),
-            Shape::Histogram | Shape::Summary if name.ends_with("_count") => group.count = Some(value),
-            Shape::Histogram | Shape::Summary | Shape::Sum { .. } if created => group.created = value,
-            Shape::Histogram => group.add_part(series.boundary("le"), value)?,
-            Shape::Summary => group.add_part(series.boundary("quantile"), value)?,
-            Shape::Gauge | Shape::Loose | Shape::Sum { .. } => group.value = Some(value),
+        let role = match shape {
+            Shape::Histogram | Shape::Summary if name.ends_with("_sum") => Role::Sum,
+            Shape::Histogram | Shape::Summary if name.ends_with("_count") => Role::Count,
+            Shape::Histogram | Shape::Summary | Shape::Sum { .. } if created => Role::Created,
+            Shape::Histogram => group.new_part(series.boundary("le"))?,
+            Shape::Summary => group.new_part(series.boundary("quantile"))?,
+            Shape::Gauge | Shape::Loose | Shape::Sum { .. } => Role::Value,
+        };
+        group.put(role, value);
+        Ok((place, role))
+    }
+
+    /// Gives a sample of a former scrape another value.
+    pub(super) fn put(&mut self, group: usize, role: Role, value: f64) {
+        if let Some(group) = self.groups.get_mut(group) {
+            group.put(role, value);
         }
-        Ok(())
+    }
+
+    /// All points are of this time.
+    pub(super) fn set_time(&mut self, timestamp_ms: i64) {
+        self.groups.iter_mut().for_each(|group| group.timestamp_ms = timestamp_ms);
     }
 
     /// The family as a metric; `None` if it has no point. What cannot be a right point is counted in `broken`; `trim`

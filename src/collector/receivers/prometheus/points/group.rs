@@ -35,6 +35,21 @@ struct Part {
     value: f64,
 }
 
+/// What a series is in its point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The value of a gauge or sum.
+    Value,
+    /// `_sum`.
+    Sum,
+    /// `_count`.
+    Count,
+    /// `_created`.
+    Created,
+    /// A bucket or quantile, by its place.
+    Part(usize),
+}
+
 /// Why a series found no place in its family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
@@ -82,9 +97,24 @@ impl Group {
         Self { timestamp_ms, attributes, value, count, sum, created, parts: Vec::new(), exemplars: Writer::new() }
     }
 
-    pub(super) fn add_part(&mut self, boundary: Option<f64>, value: f64) -> Result<(), Misfit> {
-        self.parts.push(Part { boundary: boundary.ok_or(Misfit::Boundary)?, value });
-        Ok(())
+    /// One more bucket or quantile.
+    pub(super) fn new_part(&mut self, boundary: Option<f64>) -> Result<Role, Misfit> {
+        self.parts.push(Part { boundary: boundary.ok_or(Misfit::Boundary)?, value: 0.0 });
+        Ok(Role::Part(self.parts.len() - 1))
+    }
+
+    pub(super) fn put(&mut self, role: Role, value: f64) {
+        match role {
+            Role::Value => self.value = Some(value),
+            Role::Sum => self.sum = Some(value),
+            Role::Count => self.count = Some(value),
+            Role::Created => self.created = value,
+            Role::Part(place) => {
+                if let Some(part) = self.parts.get_mut(place) {
+                    part.value = value;
+                }
+            }
+        }
     }
 
     /// Start (2) and time (3) of any point.

@@ -37,28 +37,43 @@ pub struct Family {
 #[derive(Clone, Debug, Default)]
 pub struct Metadata {
     known: HashMap<String, Known>,
+    revision: u64,
 }
 
 impl Metadata {
     /// Takes up a TYPE; true if it changes what names of series lead to.
     pub fn set_type(&mut self, family: &[u8], kind: MetricType, scrape: u64) -> bool {
         let (known, new) = self.entry(family, scrape);
-        let former = std::mem::replace(&mut known.kind, kind);
-        new || former != kind
+        let changed = std::mem::replace(&mut known.kind, kind) != kind;
+        self.revised(new || changed);
+        new || changed
     }
 
     /// Takes up a HELP; true if it changes what names of series lead to.
     pub fn set_help(&mut self, family: &[u8], help: String, scrape: u64) -> bool {
         let (known, new) = self.entry(family, scrape);
-        known.help = help;
+        let changed = std::mem::replace(&mut known.help, help) != known.help;
+        self.revised(new || changed);
         new
     }
 
     /// Takes up a UNIT; true if it changes what names of series lead to.
     pub fn set_unit(&mut self, family: &[u8], unit: &[u8], scrape: u64) -> bool {
         let (known, new) = self.entry(family, scrape);
-        known.unit = String::from_utf8_lossy(unit).into_owned();
+        let unit = String::from_utf8_lossy(unit).into_owned();
+        let changed = std::mem::replace(&mut known.unit, unit) != known.unit;
+        self.revised(new || changed);
         new
+    }
+
+    fn revised(&mut self, changed: bool) {
+        self.revision += u64::from(changed);
+    }
+
+    /// Another number whenever something that is known has changed.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// What is known of a family, and whether that is new.
@@ -73,6 +88,12 @@ impl Metadata {
     /// Forgets what was not described for ten scrapes.
     pub fn forget_old(&mut self, scrape: u64) {
         self.known.retain(|_, known| scrape - known.last_seen <= KEPT_FOR);
+    }
+
+    /// Whether all that is known was described in this scrape.
+    #[must_use]
+    pub fn is_of(&self, scrape: u64) -> bool {
+        self.known.values().all(|known| known.last_seen == scrape)
     }
 
     /// How many families are known.

@@ -8,7 +8,7 @@ mod metadata;
 mod resource;
 mod series;
 
-pub use batch::{Added, Batch};
+pub use batch::{Added, Batch, Slot};
 pub use group::{Broken, STALE};
 pub use metadata::Metadata;
 pub use series::{Origin, Series};

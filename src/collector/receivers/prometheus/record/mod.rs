@@ -1,6 +1,7 @@
 //! What the pages of one target become, each with what the former ones had.
 
 mod cache;
+mod former;
 mod labels;
 mod rules;
 mod target;

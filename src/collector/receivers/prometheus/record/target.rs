@@ -4,14 +4,17 @@
 //! the report then say how far it was read. A series that was in the former page and is not in this one (or the target
 //! is down) gets one point that says so; series with timestamps of their own do not, unless they are to be tracked.
 //!
+//! A page that differs from the former one in its values alone takes a shorter way to the same points: see [`Former`].
+//!
 //! All of this is pure: [`Memory::record`] takes the page and the times and gives the payload.
 
 use std::collections::HashSet;
 
 use super::super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
-use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series};
+use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series, Slot};
 use super::super::relabel::{Builder, apply};
 use super::cache::Cache;
+use super::former::{Former, Trail};
 use super::labels::{Labels, METRIC_NAME, add_target, of_report};
 use super::rules::Rules;
 use crate::otlp::Payload;
@@ -63,13 +66,16 @@ pub struct Memory {
     reports: Vec<Series>,
     metadata: Metadata,
     warned: HashSet<String>,
+    /// The former scrape, if it may be made again with other values.
+    pub(super) former: Option<Former>,
 }
 
+/// What the report says of a page.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    scraped: usize,
-    kept: usize,
-    new: usize,
+pub(super) struct Counts {
+    pub scraped: usize,
+    pub kept: usize,
+    pub new: usize,
 }
 
 /// Times of one scrape.
@@ -85,16 +91,30 @@ pub struct Times {
 struct Reading<'r> {
     rules: &'r Rules,
     start_ms: i64,
-    batch: Batch<'r>,
+    batch: Batch,
     counts: Counts,
     /// Samples that were put into the batch or might have been: what `sample_limit` counts.
     taken: usize,
     warnings: Vec<String>,
+    /// The way through the page, while the next one may be read along it.
+    trail: Option<Trail>,
 }
 
 impl Memory {
     /// Turns a page, or the reason why there is none, into points.
     pub fn record(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
+        let former = self.former.take();
+        let again = former.zip(page.ok()).and_then(|(former, page)| former.again(rules, page, times));
+        if let Some(again) = again {
+            let record = self.written(&again.batch, rules, None, Vec::new());
+            // For the cache, which was not asked, this scrape and the former one are the same.
+            self.former = Some(again);
+            return record;
+        }
+        self.record_anew(rules, page, times)
+    }
+
+    fn record_anew(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
         let mut reading = Reading {
             rules,
             start_ms: times.start_ms,
@@ -102,7 +122,9 @@ impl Memory {
             counts: Counts::default(),
             taken: 0,
             warnings: Vec::new(),
+            trail: None,
         };
+        let known = self.metadata.revision();
         let (error, size) = match page {
             Err(failure) => (Some(failure.reason.clone()), if failure.too_large { -1.0 } else { 0.0 }),
             Ok(page) => {
@@ -118,14 +140,26 @@ impl Memory {
             // A wrong path often answers so, and `up` 1 hides it.
             reading.warn("the page has no samples".into());
         }
-        for series in self.cache.gone() {
+        let gone = self.cache.gone();
+        for series in &gone {
             reading.batch.add(series, &self.metadata, times.start_ms, STALE, None);
         }
+        // What was learned or said in this scrape may make another of the next one.
+        let settled = error.is_none() && gone.is_empty() && reading.warnings.is_empty();
+        let settled = settled && self.metadata.revision() == known && self.metadata.is_of(self.cache.scrape);
         let good = error.is_none() && page.is_ok_and(|page| !page.body.is_empty());
         self.cache.end_scrape(good, &mut self.metadata);
-        self.report(rules, &mut reading, times.seconds, error.is_none(), size);
+        let values = reading.counts.report(rules, times, error.is_none(), size);
+        let reports = self.report(&mut reading, values);
 
-        let Reading { batch, mut warnings, .. } = reading;
+        let Reading { batch, warnings, trail, counts, .. } = reading;
+        let record = self.written(&batch, rules, error, warnings);
+        let trail = trail.filter(|_| settled);
+        self.former = trail.map(|trail| Former { trail, batch, reports, counts });
+        record
+    }
+
+    fn written(&mut self, batch: &Batch, rules: &Rules, error: Option<String>, mut warnings: Vec<String>) -> Record {
         let mut broken = Broken::default();
         let payload = batch.write(rules.trim_suffixes, &mut broken);
         for metric in &broken.metrics {
@@ -138,6 +172,7 @@ impl Memory {
     fn read(&mut self, reading: &mut Reading<'_>, page: &Page) -> Result<(), ParseError> {
         let dialect = dialect_of(page.content_type.as_deref(), reading.rules.fallback)?;
         let mut parser = Parser::new(&page.body, dialect);
+        reading.trail = Some(Trail::new(dialect));
         let scrape = self.cache.scrape;
         while let Some(entry) = parser.next_entry()? {
             let changed = match entry {
@@ -146,8 +181,13 @@ impl Memory {
                 Entry::Unit(family, unit) => self.metadata.set_unit(family, unit, scrape),
                 Entry::Sample(sample) => {
                     reading.counts.scraped += 1;
-                    if !self.cache.is_dropped(sample.series) {
-                        self.take(reading, &parser, &sample)?;
+                    let dropped = self.cache.is_dropped(sample.series);
+                    let slot = if dropped { None } else { self.take(reading, &parser, &sample)? };
+                    if sample.timestamp_ms.is_some() || sample.exemplar.is_some() {
+                        reading.trail = None;
+                    }
+                    if let Some(trail) = &mut reading.trail {
+                        trail.add(&page.body, parser.value_range(), slot);
                     }
                     false
                 }
@@ -162,10 +202,19 @@ impl Memory {
             let message = format!("the page has more samples than `sample_limit` allows ({limit})");
             return Err(ParseError { line: None, message });
         }
+        if let Some(trail) = &mut reading.trail {
+            trail.end(&page.body);
+        }
         Ok(())
     }
 
-    fn take(&mut self, reading: &mut Reading<'_>, parser: &Parser<'_>, sample: &Sample<'_>) -> Result<(), ParseError> {
+    /// Takes up a sample, and gives where its value is if it is in a point.
+    fn take(
+        &mut self,
+        reading: &mut Reading<'_>,
+        parser: &Parser<'_>,
+        sample: &Sample<'_>,
+    ) -> Result<Option<Slot>, ParseError> {
         let rules = reading.rules;
         let own_time = sample.timestamp_ms.filter(|_| rules.honor_timestamps);
         let timestamp_ms = own_time.unwrap_or(reading.start_ms);
@@ -178,41 +227,46 @@ impl Memory {
             if again && own_time.is_none() {
                 reading.warn(format!("`{}` stands twice in the page, the first value is kept", shown()));
                 reading.counts.kept += 1;
-                return Ok(());
+                return Ok(None);
             }
             None
         } else {
             let Some(series) = self.new_series(rules, parser)? else {
                 self.cache.remember_dropped(sample.series);
-                return Ok(());
+                return Ok(None);
             };
             Some(series)
         };
         reading.counts.kept += 1;
         reading.taken += 1;
         if rules.limits.samples > 0 && reading.taken > rules.limits.samples {
-            return Ok(());
+            return Ok(None);
         }
         if timestamp_ms > reading.start_ms + AHEAD_MS {
             reading.warn(format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
-            return Ok(());
+            return Ok(None);
         }
         let new = new.map(|series| {
             reading.counts.new += 1;
             self.cache.insert(sample.series, series)
         });
+        let mut slot = None;
         if let Some(cached) = known.or(new).and_then(|place| self.cache.at(place)) {
             let exemplar = sample.exemplar.as_ref();
             let added = reading.batch.add(&cached.series, &self.metadata, timestamp_ms, sample.value, exemplar);
-            if let Added::LeftOut(misfit) = added {
-                reading.warn(format!("`{}` was dropped: {}", shown(), misfit.describe()));
+            match added {
+                Added::Recorded(place) => slot = Some(place),
+                Added::Described => {}
+                Added::LeftOut(misfit) => {
+                    reading.warn(format!("`{}` was dropped: {}", shown(), misfit.describe()));
+                }
             }
-            cached.recorded |= added == Added::Recorded;
+            cached.recorded |= slot.is_some();
             if cached.recorded && (own_time.is_none() || rules.track_timestamps) {
                 cached.tracked = scrape;
             }
         }
-        Ok(())
+        Ok(slot)
     }
 
     /// The series that the parser stands at; `None` if relabelling drops it.
@@ -245,27 +299,21 @@ impl Memory {
         }
     }
 
-    fn report(&mut self, rules: &Rules, reading: &mut Reading<'_>, seconds: f64, up: bool, size: f64) {
+    /// Adds the series that tell of the scrape; gives where they are.
+    fn report(&mut self, reading: &mut Reading<'_>, values: [f64; REPORTS.len()]) -> Vec<Slot> {
+        let rules = reading.rules;
         if self.reports.is_empty() {
             let names = REPORTS.iter().take(if rules.extra_report.is_some() { 8 } else { 5 });
             let labels = |name: &&str| with_external(of_report(name, &rules.target), rules);
             self.reports = names.map(|name| self.cache.with_origin(rules, labels(name))).collect();
         }
-        let Counts { scraped, kept, new } = reading.counts;
-        let timeout = rules.extra_report.unwrap_or_default().as_secs_f64();
-        let values = [
-            f64::from(u8::from(up)),
-            seconds,
-            scraped as f64,
-            kept as f64,
-            new as f64,
-            timeout,
-            rules.limits.samples as f64,
-            size,
-        ];
+        let mut slots = Vec::new();
         for (series, value) in self.reports.iter().zip(values) {
-            reading.batch.add(series, &self.metadata, reading.start_ms, value, None);
+            if let Added::Recorded(slot) = reading.batch.add(series, &self.metadata, reading.start_ms, value, None) {
+                slots.push(slot);
+            }
         }
+        slots
     }
 }
 
@@ -280,6 +328,24 @@ const REPORTS: [&str; 8] = [
     "scrape_sample_limit",
     "scrape_body_size_bytes",
 ];
+
+impl Counts {
+    /// The values of the report, in the order of [`REPORTS`].
+    pub fn report(self, rules: &Rules, times: Times, up: bool, size: f64) -> [f64; REPORTS.len()] {
+        let Self { scraped, kept, new } = self;
+        let timeout = rules.extra_report.unwrap_or_default().as_secs_f64();
+        [
+            f64::from(u8::from(up)),
+            times.seconds,
+            scraped as f64,
+            kept as f64,
+            new as f64,
+            timeout,
+            rules.limits.samples as f64,
+            size,
+        ]
+    }
+}
 
 impl Reading<'_> {
     fn warn(&mut self, text: String) {

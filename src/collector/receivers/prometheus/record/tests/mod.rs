@@ -9,6 +9,7 @@ use prost::Message as _;
 use super::target::Record;
 use super::{Failure, Labels, Memory, Page, Rules, Times};
 
+mod former;
 mod labels;
 mod limits;
 mod pages;
