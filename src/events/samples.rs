@@ -19,7 +19,7 @@ pub struct HostMemory {
 }
 
 /// The process tree of one unit at one time. Bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TreeSample {
     /// The unit.
     pub process: String,
@@ -42,10 +42,12 @@ pub struct TreeSample {
     /// The greatest `pss` since the sampler started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_pss: Option<u64>,
+    /// CPU time of the whole tree since its root started, ended processes included. It never falls.
+    pub cpu_seconds: f64,
 }
 
 /// One tick of the sampler.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sample {
     /// The host.
     pub host: HostMemory,

@@ -55,6 +55,12 @@ pub struct ProcessSummary {
     /// Greatest proportional set of its tree, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_pss: Option<u64>,
+    /// CPU time of its tree up to the last sample, restarts included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_seconds: Option<f64>,
+    /// That of the runs before the present one.
+    #[serde(skip)]
+    cpu_before: f64,
     /// Relative to the job directory.
     pub log: String,
     /// Why it failed or was skipped.
@@ -117,6 +123,8 @@ impl Summary {
                     restarts: 0,
                     peak_rss: None,
                     peak_pss: None,
+                    cpu_seconds: None,
+                    cpu_before: 0.0,
                     log: unit.log_file(),
                     reason: None,
                 };
@@ -147,6 +155,7 @@ impl Summary {
                 self.change(process, |p| {
                     p.state = State::Starting;
                     p.pid = Some(*pid);
+                    p.cpu_before = p.cpu_seconds.unwrap_or_default();
                     p.exit = None;
                     p.reason = None;
                 });
@@ -200,6 +209,7 @@ impl Summary {
                     self.change(&tree.process, |p| {
                         p.peak_rss = Some(tree.peak_rss);
                         p.peak_pss = tree.peak_pss.or(p.peak_pss);
+                        p.cpu_seconds = Some(p.cpu_before + tree.cpu_seconds);
                     });
                 }
             }

@@ -115,6 +115,8 @@ pub struct MemoryPlan {
     pub interval_seconds: f64,
     /// Seconds between two samples of PSS.
     pub pss_interval_seconds: f64,
+    /// PSS of a tree is sampled earlier when its RSS moved by more than this share of it; 0: never.
+    pub pss_rss_change: f64,
     /// Whose memory is sampled.
     pub include: Vec<MemoryScope>,
 }

@@ -334,6 +334,7 @@ impl Assembly<'_> {
                 enabled: enabled && spec.memory_profiling.enabled.value,
                 interval_seconds: spec.memory_profiling.interval_seconds.value,
                 pss_interval_seconds: spec.memory_profiling.pss_interval_seconds,
+                pss_rss_change: spec.memory_profiling.pss_rss_change,
                 include: spec.memory_profiling.include.clone(),
             },
         }

@@ -244,6 +244,7 @@ fn telemetry(lua: &Lua, spec: &TelemetrySpec) -> mlua::Result<Table> {
     memory.set("enabled", spec.memory_profiling.enabled.value)?;
     memory.set("interval_seconds", spec.memory_profiling.interval_seconds.value)?;
     memory.set("pss_interval_seconds", spec.memory_profiling.pss_interval_seconds)?;
+    memory.set("pss_rss_change", spec.memory_profiling.pss_rss_change)?;
     memory.set(
         "include",
         list(

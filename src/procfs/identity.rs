@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// A process beyond doubt: its pid, and when it started (in clock ticks since the machine booted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,27 +27,69 @@ pub struct Stat {
     pub group: i32,
     /// The session.
     pub session: i32,
+    /// Its threads; 0 once all have ended.
+    pub threads: u32,
+    /// CPU time of all its threads, ended ones included, in the kernel's clock ticks.
+    pub own_ticks: u64,
+    /// CPU time of the children that it has waited for, and of those that they waited for, in clock ticks.
+    pub waited_ticks: u64,
+    /// Whether it still runs the program of the process that forked it.
+    pub(super) forked: bool,
+    /// Where its stack begins, which each exec chooses anew; 0 if that is not told.
+    pub(super) stack: u64,
 }
 
+/// `PF_FORKNOEXEC` of the kernel's flags of a task.
+const FORKED: u64 = 0x40;
+
 impl Stat {
-    /// Whether it can still do anything: neither a zombie nor dead.
+    /// Whether it can still do anything: neither a zombie nor dead. One whose first thread has ended lives on in the
+    /// others, though the kernel calls it a zombie.
     #[must_use]
     pub fn alive(&self) -> bool {
-        !matches!(self.state, 'Z' | 'X' | 'x')
+        match self.state {
+            'X' | 'x' => false,
+            'Z' => self.threads > 1,
+            _ => true,
+        }
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
         // The command's name stands in parentheses and may hold anything, parentheses and blanks included.
-        let (head, tail) = text.rsplit_once(')')?;
-        let pid = head.split_once(' ')?.0.parse().ok()?;
-        let mut fields = tail.split_ascii_whitespace();
-        let state = fields.next()?.chars().next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let group = fields.next()?.parse().ok()?;
-        let session = fields.next()?.parse().ok()?;
-        let started = fields.nth(15)?.parse().ok()?;
-        Some(Self { identity: Identity { pid, started }, state, parent, group, session })
+        let name_end = text.iter().rposition(|b| *b == b')')?;
+        let (head, tail) = (&text[..name_end], text.get(name_end + 2..)?);
+        let pid = number(head.split(|b| *b == b' ').next()?)?;
+        let mut fields = tail.split(|b| b.is_ascii_whitespace());
+        let state = char::from(*fields.next()?.first()?);
+        let mut field = |skipped: usize| fields.nth(skipped);
+        let parent = number(field(0)?)?;
+        let group = number(field(0)?)?;
+        let session = number(field(0)?)?;
+        let flags: u64 = number(field(2)?)?;
+        let own = number::<u64>(field(4)?)?.saturating_add(number(field(0)?)?);
+        // Signed, and no kernel has said anything below 0.
+        let waited = number::<u64>(field(0)?)?.saturating_add(number(field(0)?)?);
+        let threads = number(field(2)?)?;
+        let started = number(field(1)?)?;
+        let stack = field(5).and_then(number).unwrap_or_default();
+        Some(Self {
+            identity: Identity { pid, started },
+            state,
+            parent,
+            group,
+            session,
+            threads,
+            own_ticks: own,
+            waited_ticks: waited,
+            forked: flags & FORKED != 0,
+            stack,
+        })
     }
+}
+
+/// A number in digits.
+pub(super) fn number<T: FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// A /proc file system.
@@ -67,6 +110,11 @@ impl Proc {
         Self { root: root.into() }
     }
 
+    /// Whether it is the kernel's own, whose pids system calls know, too.
+    pub(super) fn is_live(&self) -> bool {
+        self.root == Path::new("/proc")
+    }
+
     /// The path of a file of a process.
     pub(super) fn file(&self, pid: i32, name: &str) -> PathBuf {
         let mut path = self.root.join(pid.to_string());
@@ -82,9 +130,7 @@ impl Proc {
     /// What the kernel says of a process; `None` if there is none.
     #[must_use]
     pub fn stat(&self, pid: i32) -> Option<Stat> {
-        // The name may be no UTF-8.
-        let bytes = fs::read(self.file(pid, "stat")).ok()?;
-        Stat::parse(&String::from_utf8_lossy(&bytes))
+        Stat::parse(&fs::read(self.file(pid, "stat")).ok()?)
     }
 
     /// Who a pid is now.
@@ -148,11 +194,31 @@ mod tests {
 
     #[test]
     fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
-        let text = "42 (a) b (c)) S 7 42 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1000 20 1844";
-        let stat = Stat::parse(text).expect("well formed");
-        assert_eq!((stat.identity.pid, stat.identity.started), (42, 98765));
-        assert_eq!((stat.parent, stat.group, stat.session, stat.state), (7, 42, 41, 'S'));
-        assert!(Stat::parse("42 (cut").is_none());
+        // Line breaks and bytes that are no UTF-8 may stand in a name, too.
+        for name in [&b"a) b (c)"[..], b") R 1 1 1", b"\n\xff) Z", b""] {
+            let text =
+                [b"42 (", name, b") S 7 42 41 0 -1 4194624 1 2 3 4 5 6 7 8 20 0 9 0 98765 1000 20 18 1 2 77 0\n"];
+            let stat = Stat::parse(&text.concat()).expect("well formed");
+            assert_eq!((stat.identity.pid, stat.identity.started), (42, 98765));
+            assert_eq!((stat.parent, stat.group, stat.session, stat.state), (7, 42, 41, 'S'));
+            assert_eq!((stat.own_ticks, stat.waited_ticks, stat.threads, stat.stack), (11, 15, 9, 77));
+            assert!(stat.forked);
+        }
+        for cut in ["42 (cut", "42 (cut)", "42 (cut) ", "42 (cut) S 1 2", "", "42 (a) S x"] {
+            assert!(Stat::parse(cut.as_bytes()).is_none(), "{cut}");
+        }
+        let most = "42 (a) S 1 1 1 0 -1 0 1 2 3 4 18446744073709551615 18446744073709551615 1 2 20 0 1 0 7";
+        assert_eq!(Stat::parse(most.as_bytes()).expect("well formed").own_ticks, u64::MAX);
+    }
+
+    #[test]
+    fn a_first_thread_that_ended_is_not_the_end_of_the_others() {
+        let stat = |state: char, threads: u32| {
+            let text = format!("42 (a) {state} 7 42 41 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 98765");
+            Stat::parse(text.as_bytes()).expect("well formed")
+        };
+        assert!(stat('Z', 2).alive());
+        assert!(!stat('Z', 0).alive() && !stat('Z', 1).alive() && !stat('X', 2).alive());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use super::identity::Proc;
+use super::identity::{Proc, number};
 
 /// Memory of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,87 +46,68 @@ pub struct TreeMemory {
     pub refused: Vec<i32>,
 }
 
-/// `ESRCH` as an error kind of the standard library has no name.
-fn vanished(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+impl TreeMemory {
+    /// The sum over no process: `with_pss` says whether proportional sets are asked for.
+    pub(super) fn none(with_pss: bool) -> Self {
+        Self { pss: with_pss.then_some(0), ..Self::default() }
+    }
+
+    /// Adds a process.
+    pub(super) fn add(&mut self, pid: i32, reading: Reading) {
+        match reading {
+            Reading::None => return,
+            Reading::Memory { rss, pss } => {
+                self.rss = self.rss.saturating_add(rss);
+                self.pss = self.pss.zip(pss).map(|(sum, pss)| sum.saturating_add(pss));
+            }
+            Reading::Refused { rss } => {
+                self.rss = self.rss.saturating_add(rss);
+                self.pss = None;
+                self.refused.push(pid);
+            }
+        }
+        self.processes += 1;
+    }
 }
 
-fn kilobytes(text: &str, key: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-    line.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+fn kilobytes(text: &[u8], key: &[u8]) -> Option<u64> {
+    let mut lines = text.split(|b| *b == b'\n');
+    let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(b":"))?;
+    let kib: u64 = value.split(u8::is_ascii_whitespace).find(|word| !word.is_empty()).and_then(number)?;
+    Some(kib.saturating_mul(1024))
 }
 
 /// What a read of `smaps_rollup` means; `None` is a refusal.
-fn rollup(read: io::Result<String>) -> Option<Reading> {
+pub(super) fn rollup(read: io::Result<&[u8]>) -> Option<Reading> {
     match read {
         // A process that is ending has an address space no more: the kernel says so in one of these ways.
-        Ok(text) if text.trim().is_empty() => Some(Reading::None),
+        Ok(text) if text.trim_ascii().is_empty() => Some(Reading::None),
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Some(Reading::None),
-        Ok(text) => Some(Reading::Memory { rss: kilobytes(&text, "Rss")?, pss: Some(kilobytes(&text, "Pss")?) }),
+        Ok(text) => Some(Reading::Memory { rss: kilobytes(text, b"Rss")?, pss: Some(kilobytes(text, b"Pss")?) }),
         Err(_) => None,
     }
+}
+
+/// The resident set that `statm` tells; `None` if the process has no memory.
+pub(super) fn resident(text: &[u8]) -> Option<u64> {
+    let mut fields = text.split(u8::is_ascii_whitespace);
+    let size: u64 = number(fields.next()?)?;
+    let resident: u64 = number(fields.next()?)?;
+    (size > 0).then(|| resident.saturating_mul(page_size()))
 }
 
 impl Proc {
     /// The host's memory; zeros if it cannot be read.
     #[must_use]
     pub fn host_memory(&self) -> Host {
-        let text = fs::read_to_string(self.global("meminfo")).unwrap_or_default();
-        let total = kilobytes(&text, "MemTotal").unwrap_or_default();
-        let available = kilobytes(&text, "MemAvailable").or_else(|| kilobytes(&text, "MemFree")).unwrap_or_default();
+        let text = fs::read(self.global("meminfo")).unwrap_or_default();
+        let total = kilobytes(&text, b"MemTotal").unwrap_or_default();
+        let available = kilobytes(&text, b"MemAvailable").or_else(|| kilobytes(&text, b"MemFree")).unwrap_or_default();
         Host { total, available }
-    }
-
-    /// The resident set of a process by `statm`; `None` if it has none.
-    fn resident(&self, pid: i32) -> Option<u64> {
-        let text = fs::read_to_string(self.file(pid, "statm")).ok()?;
-        let mut fields = text.split_ascii_whitespace();
-        let size: u64 = fields.next()?.parse().ok()?;
-        let resident: u64 = fields.next()?.parse().ok()?;
-        (size > 0).then(|| resident * page_size())
-    }
-
-    /// The memory of one process.
-    #[must_use]
-    pub fn memory(&self, pid: i32, with_pss: bool) -> Reading {
-        let by_statm = |refused: bool| match self.resident(pid) {
-            None => Reading::None,
-            Some(rss) if refused => Reading::Refused { rss },
-            Some(rss) => Reading::Memory { rss, pss: None },
-        };
-        if !with_pss {
-            return by_statm(false);
-        }
-        match fs::read_to_string(self.file(pid, "smaps_rollup")) {
-            Err(error) if vanished(&error) && !self.file(pid, "stat").exists() => Reading::None,
-            read => rollup(read).unwrap_or_else(|| by_statm(true)),
-        }
-    }
-
-    /// The sum over the given processes.
-    #[must_use]
-    pub fn tree_memory(&self, pids: impl IntoIterator<Item = i32>, with_pss: bool) -> TreeMemory {
-        let mut sum = TreeMemory { pss: with_pss.then_some(0), ..TreeMemory::default() };
-        for pid in pids {
-            match self.memory(pid, with_pss) {
-                Reading::None => continue,
-                Reading::Memory { rss, pss } => {
-                    sum.rss += rss;
-                    sum.pss = sum.pss.zip(pss).map(|(sum, pss)| sum + pss);
-                }
-                Reading::Refused { rss } => {
-                    sum.rss += rss;
-                    sum.pss = None;
-                    sum.refused.push(pid);
-                }
-            }
-            sum.processes += 1;
-        }
-        sum
     }
 }
 
-fn page_size() -> u64 {
+pub(super) fn page_size() -> u64 {
     use std::sync::OnceLock;
     static SIZE: OnceLock<u64> = OnceLock::new();
     *SIZE.get_or_init(|| {
@@ -142,45 +123,26 @@ fn page_size() -> u64 {
 mod tests {
     use std::fs;
     use std::io;
-    use std::path::Path;
 
-    use super::{Host, Proc, Reading, page_size, rollup};
-
-    const ROLLUP: &str =
-        "00400000-7fff r-xp 00000000 00:00 0 [rollup]\nRss:  2048 kB\nPss:  1024 kB\nPss_Dirty: 9 kB\n";
-
-    fn process(root: &Path, pid: i32, smaps_rollup: Option<&str>) {
-        let own = root.join(pid.to_string());
-        fs::create_dir_all(&own).expect("a scratch directory");
-        fs::write(own.join("stat"), "").expect("a scratch file");
-        fs::write(own.join("statm"), "900 3 1 1 0 1 0\n").expect("a scratch file");
-        match smaps_rollup {
-            Some(text) => fs::write(own.join("smaps_rollup"), text).expect("a scratch file"),
-            // A directory cannot be read, whoever asks: root, too.
-            None => fs::create_dir(own.join("smaps_rollup")).expect("a scratch directory"),
-        }
-    }
-
-    #[test]
-    fn one_refusal_takes_the_pss_of_the_tree_and_leaves_the_rest() {
-        let root = tempfile::tempdir().expect("a scratch directory");
-        process(root.path(), 1, Some(ROLLUP));
-        process(root.path(), 2, None);
-        process(root.path(), 3, Some(""));
-        let proc = Proc::at(root.path());
-        // 4 vanished between the walk and the read.
-        let tree = proc.tree_memory([1, 2, 3, 4], true);
-        assert_eq!((tree.rss, tree.pss, tree.processes), (2048 * 1024 + 3 * page_size(), None, 2));
-        assert_eq!(tree.refused, [2]);
-        let whole = proc.tree_memory([1, 3, 4], true);
-        assert_eq!((whole.pss, whole.processes), (Some(1024 * 1024), 1));
-        assert_eq!(proc.tree_memory([1, 2], false).rss, 6 * page_size());
-    }
+    use super::{Host, Proc, Reading, page_size, resident, rollup};
 
     #[test]
     fn a_process_that_is_ending_counts_as_nothing() {
         assert_eq!(rollup(Err(io::Error::from_raw_os_error(libc::ESRCH))), Some(Reading::None));
         assert_eq!(rollup(Err(io::Error::from_raw_os_error(libc::EACCES))), None);
+        assert_eq!(rollup(Ok(b"\n")), Some(Reading::None));
+        assert_eq!(rollup(Ok(b"55d0-7ffc ---p 0 0:0 0 [rollup]\nRss: x kB\n")), None);
+        assert_eq!(resident(b"0 0 0 0 0 0 0\n"), None);
+        assert_eq!(resident(b""), None);
+    }
+
+    #[test]
+    fn sizes_beyond_any_machine_stay_numbers() {
+        // 1 TiB that is only reserved, and more than 64 bits of bytes.
+        assert_eq!(resident(b"268435456 2 1 0 0 0 0\n"), Some(2 * page_size()));
+        assert_eq!(resident(b"18446744073709551615 18446744073709551615 0 0 0 0 0\n"), Some(u64::MAX));
+        let text = b"x\nRss:            18446744073709551615 kB\nPss:                   7 kB\nPss_Dirty:  3 kB\n";
+        assert_eq!(rollup(Ok(text)), Some(Reading::Memory { rss: u64::MAX, pss: Some(7168) }));
     }
 
     #[test]

@@ -3,16 +3,23 @@
 //! A process is known by its pid and its start time ([`Identity`]), since pids are used again. A process that vanishes
 //! between two reads is no error anywhere here: it counts as not there.
 
+mod account;
+mod census;
+#[cfg(test)]
+mod census_tests;
 mod cgroup;
 mod identity;
+mod kept;
 mod listener;
 mod memory;
 mod space;
 mod tree;
+mod watched;
 
+pub use census::Census;
 pub use cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
 pub use identity::{Identity, Proc, Stat};
 pub use listener::Holder;
-pub use memory::{Host, Reading, TreeMemory};
+pub use memory::{Host, TreeMemory};
 pub use space::Space;
 pub use tree::Members;

@@ -60,6 +60,34 @@ impl Proc {
         found
     }
 
+    /// Those of `adopted` that belong to a unit, with its place in `units`: by their mark, or by the group or session that
+    /// they kept.
+    pub(super) fn owners(&self, units: &[Members], adopted: &[i32]) -> Vec<(i32, usize)> {
+        if adopted.is_empty() {
+            return Vec::new();
+        }
+        let by_mark: HashMap<&[u8], usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_bytes(), i)).collect();
+        let owner = |pid: i32| {
+            // As it was at the last exec, if it can be read.
+            let environment = fs::read(self.file(pid, "environ")).unwrap_or_default();
+            let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
+            marked.or_else(|| {
+                let stat = self.stat(pid)?;
+                units.iter().position(|u| u.root.pid == stat.group || u.root.pid == stat.session)
+            })
+        };
+        adopted.iter().filter_map(|pid| Some((*pid, owner(*pid)?))).collect()
+    }
+
+    /// The children of all processes, by one look at each.
+    pub(super) fn all_children(&self) -> HashMap<i32, Vec<i32>> {
+        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        for stat in self.pids().unwrap_or_default().into_iter().filter_map(|pid| self.stat(pid)) {
+            children.entry(stat.parent).or_default().push(stat.identity.pid);
+        }
+        children
+    }
+
     /// The processes of each unit that live (zombies are left out), in the order of `units`. `adopters` are the children
     /// of gymrun that nobody spawned directly: orphans that became its own.
     #[must_use]
@@ -71,18 +99,8 @@ impl Proc {
                 _ => Vec::new(),
             })
             .collect();
-        let by_mark: HashMap<&[u8], usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_bytes(), i)).collect();
-        for pid in adopted {
-            // As it was at the last exec, if it can be read.
-            let environment = fs::read(self.file(*pid, "environ")).unwrap_or_default();
-            let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
-            let owner = marked.or_else(|| {
-                let stat = self.stat(*pid)?;
-                units.iter().position(|u| u.root.pid == stat.group || u.root.pid == stat.session)
-            });
-            if let Some(owner) = owner {
-                roots[owner].push(*pid);
-            }
+        for (pid, owner) in self.owners(units, adopted) {
+            roots[owner].push(pid);
         }
         roots
             .iter()

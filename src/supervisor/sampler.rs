@@ -1,6 +1,5 @@
 //! Samples the memory of the host and of each unit's process tree, on a thread of its own.
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +10,9 @@ use tokio::sync::{oneshot, watch};
 
 use super::budget::{Pace, within};
 use super::resolve::seconds;
-use crate::events::{EventKind, HostMemory, Sample, Sink, TreeSample};
+use super::sampling::Work;
+use crate::events::Sink;
 use crate::plan::{Kind, MemoryPlan};
-use crate::process;
 use crate::procfs::{Members, Proc};
 
 /// Limits of the last sample.
@@ -57,21 +56,15 @@ impl Sampler {
     pub fn start(plan: &MemoryPlan, units: Vec<Sampled>, sink: Sink, proc: Proc) -> io::Result<Self> {
         let sink = Arc::new(Mutex::new(Some(sink)));
         let (orders, inbox) = mpsc::channel();
-        let mut work = Work {
-            interval: seconds(plan.interval_seconds).max(Duration::from_millis(10)),
-            pss_interval: plan.enabled.then(|| seconds(plan.pss_interval_seconds)),
-            units: Vec::new(),
-            running: HashSet::new(),
-            peaks: HashMap::new(),
-            host_peak: 0,
-            warned: HashSet::new(),
-            proc,
-            sink: Arc::clone(&sink),
-        };
+        let interval = seconds(plan.interval_seconds).max(Duration::from_millis(10));
+        let mut work = Work::new(plan, Arc::clone(&sink), proc);
         for unit in units {
             work.add(unit);
         }
-        thread::Builder::new().name("sampler".into()).stack_size(256 * 1024).spawn(move || work.run(&inbox))?;
+        thread::Builder::new()
+            .name("sampler".into())
+            .stack_size(256 * 1024)
+            .spawn(move || run(work, interval, &inbox))?;
         Ok(Self { orders, sink })
     }
 
@@ -104,113 +97,30 @@ impl Sampler {
     }
 }
 
-struct Work {
-    interval: Duration,
-    /// `None`: never.
-    pss_interval: Option<Duration>,
-    units: Vec<Sampled>,
-    running: HashSet<String>,
-    /// RSS and PSS of each unit.
-    peaks: HashMap<String, (u64, Option<u64>)>,
-    host_peak: u64,
-    /// Pids that do not show their PSS, and were named.
-    warned: HashSet<i32>,
-    proc: Proc,
-    /// Taken away when nobody listens any more.
-    sink: Arc<Mutex<Option<Sink>>>,
-}
-
-impl Work {
-    fn add(&mut self, unit: Sampled) {
-        self.running.insert(unit.process.clone());
-        // One that was started again has another root.
-        self.units.retain(|other| other.process != unit.process);
-        self.units.push(unit);
-    }
-
-    fn run(&mut self, inbox: &mpsc::Receiver<Order>) {
-        let start = Instant::now();
-        let mut next = start;
-        let mut next_pss = start;
-        loop {
-            let now = Instant::now();
-            if now >= next {
-                let with_pss = self.pss_interval.is_some() && now >= next_pss;
-                self.sample(with_pss);
-                next = following(next, self.interval, Instant::now());
-                if let (true, Some(interval)) = (with_pss, self.pss_interval) {
-                    next_pss = following(next_pss, interval, now);
-                }
-            }
-            match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Order::Add(unit)) => self.add(unit),
-                Ok(Order::Ended(process)) => {
-                    self.running.remove(&process);
-                }
-                Ok(Order::Finish { with_pss, done }) => {
-                    self.sample(with_pss && self.pss_interval.is_some());
-                    let _ = done.send(());
-                    return;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
+fn run(mut work: Work, interval: Duration, inbox: &mpsc::Receiver<Order>) {
+    let mut next = Instant::now();
+    loop {
+        let now = Instant::now();
+        if now >= next {
+            work.sample(now);
+            next = following(next, interval, Instant::now());
         }
-    }
-
-    fn sample(&mut self, with_pss: bool) {
-        let host = self.proc.host_memory();
-        let used = host.total.saturating_sub(host.available);
-        self.host_peak = self.host_peak.max(used);
-        let included: Vec<&Sampled> = self.units.iter().filter(|u| u.included).collect();
-        let members: Vec<Members> = included.iter().map(|u| u.members.clone()).collect();
-        let found = self.proc.members(&members, &process::adopted());
-        let mut trees = Vec::new();
-        for (unit, stats) in included.into_iter().zip(found) {
-            let memory = self.proc.tree_memory(stats.iter().map(|s| s.identity.pid), with_pss);
-            if memory.processes == 0 {
-                continue;
+        match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            Ok(Order::Add(unit)) => work.add(unit),
+            Ok(Order::Ended(process)) => work.ended(&process),
+            Ok(Order::Finish { with_pss, done }) => {
+                work.sample_last(with_pss);
+                let _ = done.send(());
+                return;
             }
-            for pid in &memory.refused {
-                if self.warned.insert(*pid) {
-                    let message =
-                        format!("pid {pid} does not show its proportional memory: it is left out of the tree's");
-                    self.say(EventKind::Warning { process: Some(unit.process.clone()), message, hint: None });
-                }
-            }
-            let peak = self.peaks.entry(unit.process.clone()).or_default();
-            peak.0 = peak.0.max(memory.rss);
-            peak.1 = peak.1.max(memory.pss);
-            trees.push(TreeSample {
-                process: unit.process.clone(),
-                kind: unit.kind,
-                type_name: unit.type_name.clone(),
-                pid: unit.members.root.pid.cast_unsigned(),
-                rss: memory.rss,
-                pss: memory.pss,
-                processes: memory.processes,
-                peak_rss: peak.0,
-                peak_pss: peak.1,
-            });
-        }
-        let active = self.units.iter().filter(|u| u.kind == Kind::Server && self.running.contains(&u.process)).count();
-        let sample = Sample {
-            host: HostMemory { used, available: host.available, total: host.total, peak: self.host_peak },
-            trees,
-            servers_active: u32::try_from(active).unwrap_or(u32::MAX),
-        };
-        self.say(EventKind::MemorySampled(Box::new(sample)));
-    }
-
-    fn say(&self, kind: EventKind) {
-        if let Some(sink) = &*self.sink.lock().unwrap_or_else(PoisonError::into_inner) {
-            sink.emit(kind);
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
 
 /// The next tick on the grid of `last` and `interval`; those that were missed are left out.
-fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
+pub(super) fn following(last: Instant, interval: Duration, now: Instant) -> Instant {
     let next = last + interval;
     if next > now { next } else { now + interval }
 }
@@ -249,6 +159,7 @@ mod tests {
             enabled: true,
             interval_seconds: 3600.0,
             pss_interval_seconds: 3600.0,
+            pss_rss_change: 0.2,
             include: vec![MemoryScope::Driver],
         };
         let samples = Arc::new(Mutex::new(Vec::new()));

@@ -1,4 +1,7 @@
-//! The metrics of NeMo Gym's memory profiling, as gauges over the last sample.
+//! The metrics of NeMo Gym's memory profiling, as gauges over the last sample, and CPU time from the same walk.
+//!
+//! A proportional set is exact at its time, and is read less often than metrics are exported: each reading is exported
+//! once, with the next export, and none stands in for a later one.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +16,7 @@ use crate::events::{HostMemory, Sample, TreeSample};
 pub(super) struct Latest(Arc<Mutex<Option<Sample>>>);
 
 impl Latest {
-    /// Takes in a sample. PSS is read less often than RSS: a process keeps its last one until the next.
+    /// Takes in a sample. A reading of PSS that was not exported yet stays for the next export.
     pub(super) fn set(&self, sample: &Sample) {
         let mut sample = sample.clone();
         let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -32,8 +35,12 @@ impl Latest {
     }
 
     fn read(&self, read: impl FnOnce(&Sample)) {
-        if let Some(sample) = &*self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            read(sample);
+        self.change(|sample| read(sample));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Sample)) {
+        if let Some(sample) = &mut *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            change(sample);
         }
     }
 }
@@ -51,15 +58,35 @@ pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest, memory: boo
     if !memory {
         return;
     }
-    tree_gauge(&meter, latest, "gym.server.memory.usage", "By", "Memory of a process tree", |gauge, tree| {
-        observe_memory(gauge, tree, Some(tree.rss), tree.pss);
-    });
+    let sample = latest.clone();
+    meter
+        .u64_observable_gauge("gym.server.memory.usage")
+        .with_description("Memory of a process tree")
+        .with_unit("By")
+        .with_callback(move |gauge| {
+            sample.change(|sample| {
+                for tree in &mut sample.trees {
+                    let pss = tree.pss.take();
+                    observe_memory(gauge, tree, Some(tree.rss), pss);
+                }
+            });
+        })
+        .build();
     tree_gauge(&meter, latest, "gym.server.memory.sampled_peak", "By", "Greatest sampled memory of a process tree", {
         |gauge, tree| observe_memory(gauge, tree, Some(tree.peak_rss), tree.peak_pss)
     });
     tree_gauge(&meter, latest, "gym.server.processes", "{process}", "Processes of a process tree", |gauge, tree| {
         gauge.observe(u64::from(tree.processes), &attributes(tree));
     });
+    let sample = latest.clone();
+    meter
+        .f64_observable_counter("gym.server.cpu.time")
+        .with_description("CPU time of a process tree, ended processes included")
+        .with_unit("s")
+        .with_callback(move |counter| {
+            sample.read(|s| s.trees.iter().for_each(|tree| counter.observe(tree.cpu_seconds, &attributes(tree))));
+        })
+        .build();
     host_gauge(&meter, latest, "gym.host.memory.usage", "Memory in use on the host", |h| h.used);
     host_gauge(&meter, latest, "gym.host.memory.available", "Memory available on the host", |h| h.available);
     host_gauge(&meter, latest, "gym.host.memory.total", "Memory of the host", |h| h.total);
@@ -126,6 +153,15 @@ fn attributes(tree: &TreeSample) -> Vec<KeyValue> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use opentelemetry::KeyValue;
+    use opentelemetry_sdk::error::OTelSdkResult;
+    use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics};
+    use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+    use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
+
     use super::Latest;
     use crate::events::{Sample, TreeSample};
     use crate::plan::Kind;
@@ -141,23 +177,82 @@ mod tests {
             processes: 1,
             peak_rss: 1,
             peak_pss: pss,
+            cpu_seconds: 0.5,
         };
         Sample { trees: vec![tree], ..Sample::default() }
     }
 
+    /// Name, kind of memory, value.
+    type Points = Vec<(String, String, f64)>;
+
+    fn kind<'a>(mut attributes: impl Iterator<Item = &'a KeyValue>) -> String {
+        let kind = attributes.find(|attribute| attribute.key.as_str() == "memory.type");
+        kind.map(|kind| kind.value.to_string()).unwrap_or_default()
+    }
+
+    /// Keeps what the last export said.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Points>>);
+
+    impl PushMetricExporter for Kept {
+        async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+            let mut found = Points::new();
+            for metric in metrics.scope_metrics().flat_map(|scope| scope.metrics()) {
+                let name = metric.name();
+                match metric.data() {
+                    AggregatedMetrics::U64(MetricData::Gauge(gauge)) => found
+                        .extend(gauge.data_points().map(|p| (name.to_owned(), kind(p.attributes()), p.value() as f64))),
+                    AggregatedMetrics::F64(MetricData::Sum(sum)) => {
+                        assert!(sum.is_monotonic());
+                        found.extend(sum.data_points().map(|p| (name.to_owned(), kind(p.attributes()), p.value())));
+                    }
+                    other => panic!("{name} is no gauge and no sum: {other:?}"),
+                }
+            }
+            *self.0.lock().expect("nobody panics here") = found;
+            Ok(())
+        }
+
+        fn force_flush(&self) -> OTelSdkResult {
+            Ok(())
+        }
+
+        fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+            Ok(())
+        }
+
+        fn temporality(&self) -> Temporality {
+            Temporality::Cumulative
+        }
+    }
+
     #[test]
-    fn pss_stays_until_it_is_read_again_or_the_process_is_another() {
+    fn a_reading_of_pss_is_exported_once() {
+        let kept = Kept::default();
         let latest = Latest::default();
-        let pss = |latest: &Latest| {
-            let mut pss = None;
-            latest.read(|sample| pss = sample.trees[0].pss);
-            pss
+        let reader = PeriodicReader::builder(kept.clone()).with_interval(Duration::from_hours(1)).build();
+        let provider = SdkMeterProvider::builder().with_reader(reader).build();
+        super::register(&provider, &latest, true);
+        let pss = || {
+            provider.force_flush().expect("it is exported");
+            let found = kept.0.lock().expect("nobody panics here").clone();
+            assert!(
+                found.iter().any(|(name, kind, _)| name == "gym.server.memory.usage" && kind == "rss"),
+                "{found:?}"
+            );
+            assert!(found.contains(&("gym.server.cpu.time".into(), String::new(), 0.5)), "{found:?}");
+            found.into_iter().find(|(name, kind, _)| name == "gym.server.memory.usage" && kind == "pss").map(|f| f.2)
         };
         latest.set(&sample(7, Some(5)));
+        // The next tick comes before the export.
         latest.set(&sample(7, None));
+        assert_eq!(pss(), Some(5.0));
+        assert_eq!(pss(), None);
         latest.set(&sample(7, None));
-        assert_eq!(pss(&latest), Some(5));
+        assert_eq!(pss(), None);
+        // The process is another by now.
+        latest.set(&sample(7, Some(6)));
         latest.set(&sample(8, None));
-        assert_eq!(pss(&latest), None);
+        assert_eq!(pss(), None);
     }
 }

@@ -54,7 +54,8 @@ pub fn plan(job: &Value, dir: &Path) -> Plan {
             memory: MemoryPlan {
                 enabled: job["pss"].as_bool().unwrap_or_default(),
                 interval_seconds: job["interval_seconds"].as_f64().unwrap_or(0.1),
-                pss_interval_seconds: 0.1,
+                pss_interval_seconds: job["pss_interval_seconds"].as_f64().unwrap_or(0.1),
+                pss_rss_change: job["pss_rss_change"].as_f64().unwrap_or(0.2),
                 include: vec![MemoryScope::Servers, MemoryScope::Services],
             },
         },

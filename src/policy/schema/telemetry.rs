@@ -171,6 +171,7 @@ impl Settle<'_> {
             enabled,
             interval_seconds,
             pss_interval_seconds: said("pss_interval_seconds").and_then(num).unwrap_or(10.0),
+            pss_rss_change: said("pss_rss_change").and_then(num).unwrap_or(0.2),
             include: include.unwrap_or_else(|| vec![MemoryScope::Servers, MemoryScope::Services]),
         }
     }

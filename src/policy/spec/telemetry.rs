@@ -99,6 +99,8 @@ pub struct MemorySpec {
     pub interval_seconds: Sourced<f64>,
     /// Seconds, above 0.
     pub pss_interval_seconds: f64,
+    /// A share of RSS; 0 is none.
+    pub pss_rss_change: f64,
     /// Whose memory.
     pub include: Vec<MemoryScope>,
 }

@@ -62,7 +62,13 @@ pub const MEMORY_PROFILING: Table = Table {
             "PSS is read and memory metrics are exported; `NEMO_GYM_OTEL_MEMORY_PROFILING_ENABLED`",
         ),
         key("interval_seconds", Type::Num(true), "1", "`NEMO_GYM_OTEL_MEMORY_PROFILING_INTERVAL_SECONDS`"),
-        with("pss_interval_seconds", Type::Num(true), "10", ""),
+        with("pss_interval_seconds", Type::Num(true), "10", "between two readings of PSS"),
+        with(
+            "pss_rss_change",
+            Type::Num(false),
+            "0.2",
+            "PSS of a tree is read earlier when its RSS moved by more than this share (and by 16 MiB); 0: never",
+        ),
         key(
             "include",
             Type::List(&Type::Word(&["servers", "services", "driver"])),

@@ -1,0 +1,162 @@
+//! One sample: the host and the tree of each unit.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::pss_schedule::PssSchedule;
+use super::resolve::seconds;
+use super::sampler::Sampled;
+use crate::events::{EventKind, HostMemory, Sample, Sink, TreeSample};
+use crate::plan::{Kind, MemoryPlan};
+use crate::process;
+use crate::procfs::{Census, Members, Proc, TreeMemory};
+
+/// What the sampler's thread works on.
+pub(super) struct Work {
+    proc: Proc,
+    census: Census,
+    /// `None`: the proportional set is never read.
+    schedule: Option<PssSchedule>,
+    units: Vec<Sampled>,
+    running: HashSet<String>,
+    /// RSS and PSS of each unit.
+    peaks: HashMap<String, (u64, Option<u64>)>,
+    host_peak: u64,
+    /// Pids that do not show their PSS, and were named.
+    warned: HashSet<i32>,
+    /// It was said that processes could not be looked at.
+    blind: bool,
+    /// Taken away when nobody listens any more.
+    sink: Arc<Mutex<Option<Sink>>>,
+}
+
+impl Work {
+    pub(super) fn new(plan: &MemoryPlan, sink: Arc<Mutex<Option<Sink>>>, proc: Proc) -> Self {
+        let schedule = || PssSchedule::new(seconds(plan.pss_interval_seconds), plan.pss_rss_change, Instant::now());
+        Self {
+            census: Census::new(proc.clone()),
+            proc,
+            schedule: plan.enabled.then(schedule),
+            units: Vec::new(),
+            running: HashSet::new(),
+            peaks: HashMap::new(),
+            host_peak: 0,
+            warned: HashSet::new(),
+            blind: false,
+            sink,
+        }
+    }
+
+    pub(super) fn add(&mut self, unit: Sampled) {
+        self.running.insert(unit.process.clone());
+        // One that was started again has another root.
+        self.units.retain(|other| other.process != unit.process);
+        if let Some(schedule) = &mut self.schedule {
+            schedule.forget(&unit.process);
+        }
+        self.units.push(unit);
+    }
+
+    pub(super) fn ended(&mut self, process: &str) {
+        self.running.remove(process);
+    }
+
+    /// A sample of the schedule.
+    pub(super) fn sample(&mut self, now: Instant) {
+        let all = self.schedule.as_mut().is_some_and(|schedule| schedule.all_due(now));
+        self.sample_with(now, all, true);
+    }
+
+    /// The last sample; its proportional sets are read, or not even those that the schedule wants.
+    pub(super) fn sample_last(&mut self, with_pss: bool) {
+        self.sample_with(Instant::now(), with_pss && self.schedule.is_some(), false);
+    }
+
+    fn sample_with(&mut self, now: Instant, all_pss: bool, moved_pss: bool) {
+        let trees = match self.trees(now, all_pss, moved_pss) {
+            Ok(trees) => trees,
+            // Half a tree would be a wrong number.
+            Err(error) => return self.complain(&error),
+        };
+        let host = self.proc.host_memory();
+        let used = host.total.saturating_sub(host.available);
+        self.host_peak = self.host_peak.max(used);
+        let active = self.units.iter().filter(|u| u.kind == Kind::Server && self.running.contains(&u.process)).count();
+        let sample = Sample {
+            host: HostMemory { used, available: host.available, total: host.total, peak: self.host_peak },
+            trees,
+            servers_active: u32::try_from(active).unwrap_or(u32::MAX),
+        };
+        self.say(EventKind::MemorySampled(Box::new(sample)));
+    }
+
+    fn trees(&mut self, now: Instant, all_pss: bool, moved_pss: bool) -> io::Result<Vec<TreeSample>> {
+        let included: Vec<Sampled> = self.units.iter().filter(|u| u.included).cloned().collect();
+        let members: Vec<Members> = included.iter().map(|u| u.members.clone()).collect();
+        self.census.walk(&members, &process::adopted())?;
+        let mut trees = Vec::new();
+        for unit in included {
+            let memory = self.memory(&unit, now, all_pss, moved_pss)?;
+            if memory.processes > 0 {
+                trees.push(self.tree(unit, &memory));
+            }
+        }
+        Ok(trees)
+    }
+
+    /// The resident set in each sample, the proportional one when it is its time.
+    fn memory(&mut self, unit: &Sampled, now: Instant, all_pss: bool, moved_pss: bool) -> io::Result<TreeMemory> {
+        let root = unit.members.root;
+        let Some(schedule) = &mut self.schedule else { return self.census.memory(root, false) };
+        if !all_pss {
+            let memory = self.census.memory(root, false)?;
+            if !moved_pss || memory.processes == 0 || !schedule.due(&unit.process, memory.rss, now) {
+                return Ok(memory);
+            }
+        }
+        let start = Instant::now();
+        let memory = self.census.memory(root, true)?;
+        schedule.read(&unit.process, memory.rss, now, start.elapsed());
+        Ok(memory)
+    }
+
+    fn tree(&mut self, unit: Sampled, memory: &TreeMemory) -> TreeSample {
+        for pid in &memory.refused {
+            if self.warned.insert(*pid) {
+                let message = format!("pid {pid} does not show its proportional memory: it is left out of the tree's");
+                self.say(EventKind::Warning { process: Some(unit.process.clone()), message, hint: None });
+            }
+        }
+        let peak = self.peaks.entry(unit.process.clone()).or_default();
+        peak.0 = peak.0.max(memory.rss);
+        peak.1 = peak.1.max(memory.pss);
+        TreeSample {
+            kind: unit.kind,
+            type_name: unit.type_name,
+            pid: unit.members.root.pid.cast_unsigned(),
+            rss: memory.rss,
+            pss: memory.pss,
+            processes: memory.processes,
+            peak_rss: peak.0,
+            peak_pss: peak.1,
+            cpu_seconds: self.census.cpu_time(unit.members.root).as_secs_f64(),
+            process: unit.process,
+        }
+    }
+
+    fn complain(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.blind, true) {
+            let message = format!("a sample of memory was left out, since processes could not be looked at: {error}");
+            let hint = Some("raise the limit of open files (`ulimit -n`)".to_owned());
+            self.say(EventKind::Warning { process: None, message, hint });
+        }
+    }
+
+    fn say(&self, kind: EventKind) {
+        if let Some(sink) = &*self.sink.lock().unwrap_or_else(PoisonError::into_inner) {
+            sink.emit(kind);
+        }
+    }
+}
