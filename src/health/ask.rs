@@ -1,12 +1,15 @@
 //! One question, whatever its kind.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::addresses::Addresses;
 use super::{exec, grpc, http};
 
 /// What is asked, with every reference filled in.
@@ -52,47 +55,140 @@ pub struct Target {
     pub request_timeout: Duration,
 }
 
-/// Asks once. The error is the answer in few words: `connection refused`, `404`, `exited 1`.
-pub async fn ask(target: &Target) -> Result<(), String> {
-    let question = async {
-        match &target.kind {
-            TargetKind::Http { host, port, paths, statuses } => http::ask(host, *port, paths, statuses).await,
-            TargetKind::Tcp { host, port } => tcp(host, *port).await,
-            TargetKind::Exec(command) => exec::ask(command).await,
-            TargetKind::Grpc { host, port, service } => grpc::ask(host, *port, service).await,
-        }
-    };
-    match timeout(target.request_timeout, question).await {
-        Ok(answer) => answer,
-        Err(_) => Err(format!("no answer within {} s", target.request_timeout.as_secs_f64())),
+/// What it takes to ask again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    /// Nobody was there: it disturbs nobody.
+    None,
+    /// A server had to answer.
+    Little,
+    /// A program had to run, or much was to be read.
+    Much,
+}
+
+/// An answer that is not good.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bad {
+    /// The answer in few words: `connection refused`, `503 at /health`, `exited 1`.
+    pub text: String,
+    /// What it took.
+    pub effort: Effort,
+}
+
+impl Bad {
+    /// Words of somebody who answered.
+    pub(super) fn answer(text: impl Into<String>) -> Self {
+        Self { text: text.into(), effort: Effort::Little }
+    }
+
+    /// Nobody was there to answer.
+    pub(super) fn nobody(text: impl Into<String>) -> Self {
+        Self { text: text.into(), effort: Effort::None }
+    }
+
+    /// A connection that could not be made.
+    pub(super) fn unconnected(error: &io::Error) -> Self {
+        Self::nobody(words(error))
     }
 }
 
-async fn tcp(host: &str, port: u16) -> Result<(), String> {
-    let mut last = "the host has no address".to_owned();
-    for address in addresses(host, port).await? {
-        match TcpStream::connect(address).await {
-            Ok(_) => return Ok(()),
-            Err(error) => last = words(&error),
-        }
-    }
-    Err(last)
+/// How long a connection may lie idle before it is used again.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// A connection that was kept, to whom, and since when.
+type Kept = (SocketAddr, TcpStream, Instant);
+
+/// Asks the same question again and again.
+#[derive(Debug)]
+pub struct Prober {
+    target: Target,
+    addresses: Addresses,
+    kept: Option<Kept>,
+    /// Whether somebody has taken a connection.
+    heard: bool,
 }
 
-/// Every address of a host. `localhost` is both loopback addresses, whatever the resolver says of it.
-pub(super) async fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
-    if host.eq_ignore_ascii_case("localhost") {
-        let both = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        return Ok(both.into_iter().map(|ip| SocketAddr::new(ip, port)).collect());
+impl Prober {
+    /// Asks nothing yet.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        let addresses = match &target.kind {
+            TargetKind::Http { host, port, .. }
+            | TargetKind::Tcp { host, port }
+            | TargetKind::Grpc { host, port, .. } => Addresses::new(host.clone(), *port),
+            TargetKind::Exec(_) => Addresses::default(),
+        };
+        Self { target, addresses, kept: None, heard: false }
     }
-    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
-    if let Ok(ip) = bare.parse() {
-        return Ok(vec![SocketAddr::new(ip, port)]);
+
+    /// The limit of one question.
+    pub(super) fn limit(&self) -> Duration {
+        self.target.request_timeout
     }
-    match tokio::net::lookup_host((host, port)).await {
-        Ok(found) => Ok(found.collect()),
-        Err(error) => Err(format!("`{host}` has no address: {error}")),
+
+    /// Asks once, each address of the host at the same time, each within the limit of a request. Good is the address that
+    /// gave the answer; `None` if it was a command's.
+    pub async fn ask(&mut self) -> Result<Option<SocketAddr>, Bad> {
+        let limit = self.target.request_timeout;
+        let late = || Bad::answer(format!("no answer within {} s", limit.as_secs_f64()));
+        if let TargetKind::Exec(command) = &self.target.kind {
+            let answer = timeout(limit, exec::ask(command)).await;
+            return answer.unwrap_or_else(|_| Err(Bad { effort: Effort::Much, ..late() })).map(|()| None);
+        }
+        let addresses = match timeout(limit, self.addresses.get()).await {
+            Ok(found) => found?,
+            Err(_) => return Err(late()),
+        };
+        let (kind, heard) = (&self.target.kind, self.heard);
+        let mut kept = self.kept.take().filter(|(_, _, since)| since.elapsed() < FRESH);
+        let mut questions: FuturesUnordered<_> = addresses
+            .into_iter()
+            .enumerate()
+            .map(|(index, address)| {
+                let mut open = kept.take_if(|(whose, ..)| *whose == address).map(|(_, stream, _)| stream);
+                async move {
+                    let answer = timeout(limit, ask_at(kind, address, &mut open, heard)).await;
+                    (index, address, answer.unwrap_or_else(|_| Err(late())), open)
+                }
+            })
+            .collect();
+        let mut worst: Option<(usize, Bad)> = None;
+        while let Some((index, address, answer, open)) = questions.next().await {
+            let Err(bad) = answer else { return Ok(Some(address)) };
+            if let Some(stream) = open {
+                self.kept = Some((address, stream, Instant::now()));
+            }
+            // An answer says more than an address that nobody listens on; else the first address is meant.
+            let tells_more = |(other, known): &(usize, Bad)| (bad.effort, *other) > (known.effort, index);
+            if worst.as_ref().is_none_or(tells_more) {
+                worst = Some((index, bad));
+            }
+        }
+        let bad = worst.map_or_else(|| Bad::nobody("the host has no address"), |(_, bad)| bad);
+        self.heard = bad.effort > Effort::None;
+        Err(bad)
     }
+}
+
+async fn ask_at(kind: &TargetKind, address: SocketAddr, open: &mut Option<TcpStream>, heard: bool) -> Result<(), Bad> {
+    match kind {
+        TargetKind::Http { host, paths, statuses, .. } => http::ask(address, host, paths, statuses, open).await,
+        TargetKind::Tcp { .. } => connect(address).await.map(drop),
+        TargetKind::Grpc { service, .. } => {
+            // A channel takes more than a connection: none is made before somebody is there.
+            if !heard {
+                connect(address).await?;
+            }
+            grpc::ask(address, service).await
+        }
+        // It has no address.
+        TargetKind::Exec(_) => Ok(()),
+    }
+}
+
+/// A connection of its own.
+pub(super) async fn connect(address: SocketAddr) -> Result<TcpStream, Bad> {
+    TcpStream::connect(address).await.map_err(|error| Bad::unconnected(&error))
 }
 
 /// An I/O error as people say it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use super::ask::{Bad, Effort};
 use crate::plan::Stdin;
 use crate::process::{Exit, Helper, Launch, Output};
 
@@ -21,7 +22,7 @@ pub struct Command {
 }
 
 /// Runs the command; good if it ends with 0. Given up, it is killed with its whole group.
-pub(super) async fn ask(command: &Command) -> Result<(), String> {
+pub(super) async fn ask(command: &Command) -> Result<(), Bad> {
     let launch = Launch {
         argv: command.argv.clone(),
         environment: command.environment.clone(),
@@ -30,11 +31,15 @@ pub(super) async fn ask(command: &Command) -> Result<(), String> {
         stdin: Stdin::Null,
         output: Output::Null,
     };
-    let probe = Helper::start(launch).await.map_err(|e| e.to_string())?;
+    let bad = |text: String| Err(Bad { text, effort: Effort::Much });
+    let probe = match Helper::start(launch).await {
+        Ok(probe) => probe,
+        Err(error) => return bad(error.to_string()),
+    };
     match probe.end().await {
         Some(Exit::Code(0)) => Ok(()),
-        Some(Exit::Code(code)) => Err(format!("exited {code}")),
-        Some(Exit::Signal(signal)) => Err(format!("ended by signal {signal}")),
-        None => Err("ended in an unknown way".into()),
+        Some(Exit::Code(code)) => bad(format!("exited {code}")),
+        Some(Exit::Signal(signal)) => bad(format!("ended by signal {signal}")),
+        None => bad("ended in an unknown way".into()),
     }
 }

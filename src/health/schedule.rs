@@ -1,87 +1,114 @@
 //! When to ask again.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::ask::{Target, ask};
+use super::ask::{Bad, Effort, Prober};
 
-const SHORTEST: Duration = Duration::from_millis(20);
+const SHORTEST: Duration = Duration::from_millis(10);
+/// Noticing takes half of a pause on average, and half of this is a hundredth of what a loop of curl and `sleep 5` takes.
+const USUAL: Duration = Duration::from_millis(40);
 const LONGEST: Duration = Duration::from_secs(1);
+/// A question that has been open for that long is itself the answer when the time is over.
+const OPEN: Duration = Duration::from_millis(100);
 
 /// How long to wait between two questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// A fiftieth of the time waited so far, between 20 ms and 1 s: readiness is noticed late by a fiftieth at most,
-    /// and a long wait costs next to nothing.
+    /// A tenth of the time waited so far, between 10 and 40 ms: the start of a server is noticed at once, and CPU time is
+    /// spent as by one curl in five seconds. A server that answers for more than a minute without being ready is asked
+    /// less often, once a second in the end, since it may write a line for each question; and so is what costs much to ask.
     Growing,
     /// Always the same.
     Fixed(Duration),
 }
 
 impl Schedule {
-    /// The pause after `waited`.
+    /// The pause after `waited` and a bad answer that took that much.
     #[must_use]
-    pub fn pause(self, waited: Duration) -> Duration {
-        match self {
-            Self::Growing => (waited / 50).clamp(SHORTEST, LONGEST),
-            Self::Fixed(interval) => interval.max(Duration::from_millis(1)),
+    pub fn pause(self, waited: Duration, effort: Effort) -> Duration {
+        let usual = (waited / 10).clamp(SHORTEST, USUAL);
+        match (self, effort) {
+            (Self::Fixed(interval), _) => interval.max(Duration::from_millis(1)),
+            (Self::Growing, Effort::None) => usual,
+            (Self::Growing, Effort::Little) => (waited / 1500).clamp(usual, LONGEST),
+            (Self::Growing, Effort::Much) => (waited / 50).clamp(2 * SHORTEST, LONGEST),
         }
     }
 }
 
-/// Asks until the answer is good and `accept` agrees with it. `said` gets each bad answer.
+/// Asks until the answer is good and `accept` agrees with it, which gets the address that gave it. `said` gets each bad
+/// answer.
 ///
 /// # Errors
 /// The last answer, when `limit` is over.
 pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
-    target: &Target,
+    prober: &mut Prober,
     schedule: Schedule,
     limit: Duration,
-    mut accept: impl FnMut() -> A,
+    mut accept: impl FnMut(Option<SocketAddr>) -> A,
     mut said: impl FnMut(Duration, &str),
 ) -> Result<(), String> {
-    let mut question = || {
-        let accepted = accept();
-        async move {
-            ask(target).await?;
-            accepted.await
-        }
-    };
     let start = Instant::now();
     let end = start.checked_add(limit).unwrap_or_else(|| start + Duration::from_hours(24 * 365));
-    let mut last = "no answer yet".to_owned();
+    let mut last: Option<Bad> = None;
+    let unanswered = |last: Option<Bad>, asked: Instant| match last {
+        Some(last) if asked.elapsed() < OPEN => last.text,
+        _ => format!("no answer within {:.1} s", asked.elapsed().as_secs_f64()),
+    };
     loop {
-        match timeout_at(end, question()).await {
+        let asked = Instant::now();
+        let bad = match timeout_at(end, question(prober, &mut accept)).await {
             Ok(Ok(())) => return Ok(()),
-            Ok(Err(answer)) => last = answer,
-            Err(_) => return Err(last),
-        }
+            Ok(Err(bad)) => bad,
+            Err(_) => return Err(unanswered(last, asked)),
+        };
         let waited = start.elapsed();
-        said(waited, &last);
-        let pause = schedule.pause(waited);
+        said(waited, &bad.text);
+        let pause = schedule.pause(waited, bad.effort);
+        last = Some(bad);
         if Instant::now() + pause >= end {
             // One more question at the very end, so that a limit below the interval is not cut short.
-            tokio::time::sleep_until(end).await;
-            let limit = SHORTEST.max(target.request_timeout.min(LONGEST));
-            return tokio::time::timeout(limit, question()).await.unwrap_or(Err(last));
+            sleep_until(end).await;
+            let asked = Instant::now();
+            let most = USUAL.max(prober.limit().min(LONGEST));
+            return match timeout_at(asked + most, question(prober, &mut accept)).await {
+                Ok(answer) => answer.map_err(|bad| bad.text),
+                Err(_) => Err(unanswered(last, asked)),
+            };
         }
         sleep(pause).await;
     }
 }
 
+/// Asks once; one who may not answer has given a bad answer.
+async fn question<A: Future<Output = Result<(), String>>>(
+    prober: &mut Prober,
+    accept: &mut impl FnMut(Option<SocketAddr>) -> A,
+) -> Result<(), Bad> {
+    let answered = prober.ask().await?;
+    accept(answered).await.map_err(|text| Bad { text, effort: Effort::Much })
+}
+
 /// Asks each `interval` until `threshold` answers in a row were bad; gives the last of them. Nobody is asked at once:
 /// this is for what has just been found to be good.
-pub async fn wait_until_hung(target: &Target, interval: Duration, threshold: u32) -> String {
+pub async fn wait_until_hung<A: Future<Output = Result<(), String>>>(
+    prober: &mut Prober,
+    interval: Duration,
+    threshold: u32,
+    mut accept: impl FnMut(Option<SocketAddr>) -> A,
+) -> String {
     let mut failures = 0;
     loop {
         sleep(interval.max(Duration::from_millis(1))).await;
-        match ask(target).await {
+        match question(prober, &mut accept).await {
             Ok(()) => failures = 0,
-            Err(answer) => {
+            Err(bad) => {
                 failures += 1;
                 if failures >= threshold {
-                    return answer;
+                    return bad.text;
                 }
             }
         }
@@ -92,84 +119,48 @@ pub async fn wait_until_hung(target: &Target, interval: Duration, threshold: u32
 mod tests {
     use std::time::Duration;
 
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::{Schedule, wait_until_good};
-    use crate::health::{Target, TargetKind, ask};
-
-    /// Answers every request with what its path says: `/204` with 204.
-    async fn server() -> u16 {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
-        let port = listener.local_addr().expect("it is bound").port();
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                tokio::spawn(async move {
-                    let mut request = vec![0; 4096];
-                    let count = stream.read(&mut request).await.unwrap_or_default();
-                    let text = String::from_utf8_lossy(&request[..count]).into_owned();
-                    let status = text.strip_prefix("GET /").map_or("405", |rest| &rest[..3]).to_owned();
-                    let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
-                    let _ = stream.write_all(answer.as_bytes()).await;
-                });
-            }
-        });
-        port
-    }
-
-    fn target(kind: TargetKind) -> Target {
-        Target { kind, request_timeout: Duration::from_secs(5) }
-    }
-
-    fn http(host: &str, port: u16, paths: &[&str], statuses: &[(u16, u16)]) -> Target {
-        let paths = paths.iter().map(|p| (*p).to_owned()).collect();
-        target(TargetKind::Http { host: host.into(), port, paths, statuses: statuses.to_vec() })
-    }
+    use crate::health::{Effort, Prober, Target, TargetKind};
 
     #[test]
-    fn pauses_grow_with_the_wait() {
-        let pauses = [0, 500, 5_000, 500_000].map(|ms| Schedule::Growing.pause(Duration::from_millis(ms)).as_millis());
-        assert_eq!(pauses, [20, 20, 100, 1000]);
-    }
-
-    #[tokio::test]
-    async fn the_first_path_that_is_there_decides_and_statuses_are_ranges() {
-        let port = server().await;
-        let good = [(200, 299)];
-        assert_eq!(ask(&http("127.0.0.1", port, &["/204"], &good)).await, Ok(()));
-        assert_eq!(ask(&http("localhost", port, &["/404", "/405", "/200"], &good)).await, Ok(()));
-        assert_eq!(ask(&http("127.0.0.1", port, &["/404", "/503", "/200"], &good)).await, Err("503 at /503".into()));
-        assert_eq!(ask(&http("127.0.0.1", port, &["/404"], &good)).await, Err("404 at /404".into()));
-        assert_eq!(ask(&http("127.0.0.1", port, &["/404"], &[(100, 599)])).await, Ok(()));
-        assert_eq!(ask(&target(TargetKind::Tcp { host: "localhost".into(), port })).await, Ok(()));
+    fn pauses_are_short_where_nobody_is_disturbed_and_grow_where_somebody_is() {
+        let pauses = |effort| {
+            let waited = [0, 200, 1_000, 60_000, 300_000, 5_000_000];
+            waited.map(|ms| Schedule::Growing.pause(Duration::from_millis(ms), effort).as_millis())
+        };
+        assert_eq!(pauses(Effort::None), [10, 20, 40, 40, 40, 40]);
+        assert_eq!(pauses(Effort::Little), [10, 20, 40, 40, 200, 1000]);
+        assert_eq!(pauses(Effort::Much), [20, 20, 20, 1000, 1000, 1000]);
+        let fixed = Schedule::Fixed(Duration::from_secs(7));
+        assert_eq!(fixed.pause(Duration::from_hours(1), Effort::None).as_secs(), 7);
     }
 
     #[tokio::test]
     async fn the_last_answer_is_kept_when_the_limit_is_over() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
         let port = listener.local_addr().expect("it is bound").port();
-        drop(listener);
+        let target = Target {
+            kind: TargetKind::Http {
+                host: "127.0.0.1".into(),
+                port,
+                paths: vec!["/".into()],
+                statuses: vec![(200, 299)],
+            },
+            request_timeout: Duration::from_mins(1),
+        };
+        let limit = Duration::from_millis(150);
         let mut asked = 0;
-        let refused = http("127.0.0.1", port, &["/"], &[(200, 299)]);
-        let limit = Duration::from_millis(100);
-        let ended = wait_until_good(&refused, Schedule::Growing, limit, || async { Ok(()) }, |_, _| asked += 1).await;
+        let accept = |_| async { Ok(()) };
+        // Connected by the kernel, and never answered.
+        let mut prober = Prober::new(target.clone());
+        let ended = wait_until_good(&mut prober, Schedule::Growing, limit, accept, |_, _| asked += 1).await;
+        assert_eq!((ended, asked), (Err("no answer within 0.2 s".into()), 0));
+        drop(listener);
+        let mut prober = Prober::new(target);
+        let ended = wait_until_good(&mut prober, Schedule::Growing, limit, accept, |_, _| asked += 1).await;
         assert_eq!(ended, Err("connection refused".into()));
         assert!(asked >= 2);
-    }
-
-    #[tokio::test]
-    async fn grpc_tells_serving_from_not_serving() {
-        let (reporter, service) = tonic_health::server::health_reporter();
-        reporter.set_service_status("up", tonic_health::ServingStatus::Serving).await;
-        reporter.set_service_status("down", tonic_health::ServingStatus::NotServing).await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
-        let port = listener.local_addr().expect("it is bound").port();
-        let incoming = tonic::transport::server::TcpIncoming::from(listener);
-        tokio::spawn(tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming));
-        let question =
-            |service: &str| target(TargetKind::Grpc { host: "localhost".into(), port, service: service.into() });
-        assert_eq!(ask(&question("up")).await, Ok(()));
-        assert_eq!(ask(&question("down")).await, Err("NOT_SERVING".into()));
-        assert_eq!(ask(&question("nope")).await, Err("the server knows no service `nope`".into()));
     }
 }

@@ -156,6 +156,14 @@ impl Proc {
         Ok(pids)
     }
 
+    /// A variable of a process, as it was at its last exec; `None` if it has none or cannot be looked at.
+    #[must_use]
+    pub fn variable(&self, pid: i32, name: &str) -> Option<String> {
+        let bytes = fs::read(self.file(pid, "environ")).ok()?;
+        let of = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
+        bytes.split(|byte| *byte == 0).find_map(of).map(|value| String::from_utf8_lossy(&value).into_owned())
+    }
+
     /// What a process runs: its program and, where that is an interpreter, the script. Nothing else, since arguments may
     /// hold secrets.
     #[must_use]

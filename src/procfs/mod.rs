@@ -19,7 +19,7 @@ mod watched;
 pub use census::Census;
 pub use cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
 pub use identity::{Identity, Proc, Stat};
-pub use listener::Holder;
+pub use listener::{Holder, Listener};
 pub use memory::{Host, TreeMemory};
 pub use space::Space;
 pub use tree::Members;

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
+use super::answer::Witness;
 use super::budget::{Pace, until};
 use super::collector::CollectorLink;
 use super::files::open_log;
@@ -19,9 +20,8 @@ use super::sampler::{Sampled, Sampler};
 use super::show::{OutputStream, ShowOutput};
 use super::slot::Slot;
 use super::teardown;
-use super::watch::until_ready;
+use super::watch::{until_hung, until_ready};
 use crate::events::{Delivery, ExitStatus, Sink};
-use crate::health::wait_until_hung;
 use crate::plan::{Kind, LogMode, Plan, Readiness};
 use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
 use crate::procfs::Proc;
@@ -153,6 +153,17 @@ impl LocalHost {
         })
     }
 
+    /// Who judges the answers to the unit's probes.
+    fn witness(&self, unit: UnitId) -> Arc<Witness> {
+        Arc::new(Witness {
+            unit,
+            ports: self.setting.resolved[unit].own_ports.clone(),
+            slot: Arc::clone(&self.slots[unit]),
+            reports: self.reports.clone(),
+            known: Mutex::default(),
+        })
+    }
+
     /// Whether the collector was started at all.
     pub(super) fn collector_ran(&self) -> bool {
         let collector = self.setting.plan.units.iter().position(|u| u.kind == Kind::Collector);
@@ -216,11 +227,10 @@ impl Host for LocalHost {
     }
 
     fn watch(&mut self, unit: UnitId) {
-        let slot = Arc::clone(&self.slots[unit]);
-        let since = slot.since.get().copied().unwrap_or_else(Instant::now);
+        let since = self.slots[unit].since.get().copied().unwrap_or_else(Instant::now);
         let reports = self.reports.clone();
         let task = match (&self.setting.resolved[unit].probe, &self.setting.plan.units[unit].readiness) {
-            (Some(probe), _) => tokio::spawn(until_ready(unit, probe.clone(), slot, since, reports)),
+            (Some(probe), _) => tokio::spawn(until_ready(probe.clone(), self.witness(unit), since)),
             (None, Readiness::Exited { timeout_seconds: Some(limit) }) => {
                 let limit = seconds(*limit);
                 tokio::spawn(async move {
@@ -240,16 +250,14 @@ impl Host for LocalHost {
             return;
         };
         let (interval, failures) = (seconds(liveness.interval_seconds), liveness.failure_threshold);
-        let reports = self.reports.clone();
-        let task = tokio::spawn(async move {
-            let answer = wait_until_hung(&target, interval, failures).await;
-            let _ = reports.send(Report::Hung { unit, failures, answer });
-        });
+        let task = tokio::spawn(until_hung(target, interval, failures, self.witness(unit)));
         self.watches[unit] = Some(task.abort_handle());
     }
 
     fn rest(&mut self, unit: UnitId, backoff: Duration) {
-        self.setting.reservations.hold_again(&self.setting.plan.units[unit]);
+        for message in self.setting.reservations.hold_again(&self.setting.plan.units[unit]) {
+            self.report(Report::Warning { unit: Some(unit), message, hint: None });
+        }
         let reports = self.reports.clone();
         tokio::spawn(async move {
             tokio::time::sleep(backoff).await;

@@ -5,7 +5,9 @@
 //! through `process`, probes them through `health`, samples them on a thread of their own, and stops each with its whole
 //! tree. What happens is said as events only.
 
+mod answer;
 mod budget;
+mod claims;
 mod client;
 mod collector;
 mod delivery;

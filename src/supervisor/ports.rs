@@ -1,25 +1,26 @@
 //! Choosing and reserving ports, all in one step.
 //!
-//! A chosen port is held twice. Sockets are bound to it (not listening) in both address families until right before its
-//! process is spawned, so that nobody's random port falls on it; and a byte of one file per user and host is locked for
-//! as long as gymrun lives, so that two gymrun processes never choose the same, even while a server has not bound yet.
+//! A chosen port is held twice. A socket is bound to it (not listening) until right before its process is spawned, so that
+//! nobody's random port falls on it; and its name is taken for as long as gymrun lives ([`super::claims`]), so that two
+//! gymrun processes never choose the same, even while a server has not bound yet.
+//!
+//! A port of a range, or an `auto` one, is free at every address of both families. A fixed one is free if a server can
+//! listen at the address where gymrun and the other processes look for it, 127.0.0.1 unless its health check names another.
+//! Whoever listens on it at other addresses is a warning: a server that wants all addresses will not start, and clients
+//! that take `localhost` for `::1` may reach that one.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 
 use indexmap::IndexMap;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, fcntl};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrIn, SockaddrIn6, SockaddrLike, bind, setsockopt, socket, sockopt,
-};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
 
+use super::claims::{Claim, claim, claimant};
 use crate::diag::Problem;
-use crate::plan::{Plan, PortChoice, Unit};
-use crate::procfs::Proc;
+use crate::plan::{Plan, PortChoice, Question, Readiness, Unit};
+use crate::procfs::{Listener, Proc};
 
 /// The ports of a job: `process`, or `process.key`, and the number.
 pub type Ports = IndexMap<String, u16>;
@@ -34,30 +35,40 @@ pub fn port_name(process: &str, key: Option<&str>) -> String {
 #[derive(Debug, Default)]
 pub struct Reservations {
     ports: Ports,
-    held: IndexMap<String, Vec<OwnedFd>>,
-    /// Unlocked when closed.
-    _locks: Option<File>,
+    held: IndexMap<String, OwnedFd>,
+    _claims: Vec<Claim>,
+    /// What the author should know of a port: the process, and a lower-case fragment.
+    pub warnings: Vec<(String, String)>,
 }
 
 impl Reservations {
-    /// Holds the ports of a process again that is to be started once more, where nobody else has taken them meanwhile:
-    /// the process itself will say so.
-    pub fn hold_again(&mut self, unit: &Unit) {
-        let keys = unit.port.iter().map(|_| None).chain(unit.ports.keys().map(|key| Some(key.as_str())));
-        for name in keys.map(|key| port_name(&unit.name, key)) {
-            if let Some(sockets) = self.ports.get(&name).and_then(|port| hold_both(*port).ok()) {
-                self.held.insert(name, sockets);
+    /// Holds the ports of a process again that is to be started once more. Whoever has taken one meanwhile is told: a
+    /// lower-case fragment for each.
+    pub fn hold_again(&mut self, unit: &Unit) -> Vec<String> {
+        let mut taken = Vec::new();
+        for name in names(unit) {
+            let Some(port) = self.ports.get(&name).copied() else { continue };
+            match hold(Ipv6Addr::UNSPECIFIED.into(), port).or_else(|_| hold(address_of(unit), port)) {
+                Ok(socket) => drop(self.held.insert(name, socket)),
+                Err(_) => {
+                    taken.push(format!("its port {port} has been taken meanwhile: {}", whose(address_of(unit), port)))
+                }
             }
         }
+        taken
     }
 
     /// Lets go of the ports of a process, which is about to bind them itself.
     pub fn release(&mut self, unit: &Unit) {
-        self.held.shift_remove(&port_name(&unit.name, None));
-        for key in unit.ports.keys() {
-            self.held.shift_remove(&port_name(&unit.name, Some(key)));
+        for name in names(unit) {
+            self.held.swap_remove(&name);
         }
     }
+}
+
+fn names(unit: &Unit) -> impl Iterator<Item = String> {
+    let keys = unit.port.iter().map(|_| None).chain(unit.ports.keys().map(|key| Some(key.as_str())));
+    keys.map(|key| port_name(&unit.name, key))
 }
 
 struct Wanted<'a> {
@@ -76,9 +87,9 @@ pub fn choose(plan: &Plan) -> Result<(Ports, Reservations), Problem> {
         wanted.extend(unit.port.map(|choice| Wanted { unit, key: None, choice }));
         wanted.extend(unit.ports.iter().map(|(key, choice)| Wanted { unit, key: Some(key), choice: *choice }));
     }
-    let locks = lock_file();
+    let mut reservations = Reservations::default();
     let mut taken = HashSet::new();
-    let mut chosen: IndexMap<usize, (u16, Vec<OwnedFd>)> = IndexMap::new();
+    let mut chosen: IndexMap<usize, (u16, OwnedFd)> = IndexMap::new();
     let rank = |choice: PortChoice| match choice {
         PortChoice::Fixed(_) => 0,
         PortChoice::Range(..) => 1,
@@ -86,24 +97,34 @@ pub fn choose(plan: &Plan) -> Result<(Ports, Reservations), Problem> {
     };
     for turn in 0..=2 {
         for (index, want) in wanted.iter().enumerate().filter(|(_, w)| rank(w.choice) == turn) {
-            let found = candidates(want.choice, plan)
-                .filter(|port| !taken.contains(port))
-                .find_map(|port| reserve(port, locks.as_ref()).ok().map(|held| (port, held)));
-            let Some((port, held)) = found else { return Err(none_left(want, plan, &taken, locks.as_ref())) };
+            let mut found = None;
+            for port in candidates(want.choice, plan).filter(|port| !taken.contains(port)) {
+                match reserve(want, port) {
+                    Ok(reserved) => {
+                        found = Some((port, reserved));
+                        break;
+                    }
+                    Err(Errno::EADDRINUSE | Errno::EACCES | Errno::EPERM) => {}
+                    Err(error) => return Err(unreservable(want, port, error)),
+                }
+            }
+            let Some((port, Reserved { socket, claim, warning })) = found else {
+                return Err(none_left(want, plan, &taken));
+            };
             taken.insert(port);
-            chosen.insert(index, (port, held));
+            reservations._claims.extend(claim);
+            reservations.warnings.extend(warning.map(|warning| (want.unit.name.clone(), warning)));
+            chosen.insert(index, (port, socket));
         }
     }
-    let mut ports = Ports::new();
-    let mut held = IndexMap::new();
     for (index, want) in wanted.iter().enumerate() {
-        if let Some((port, sockets)) = chosen.swap_remove(&index) {
+        if let Some((port, socket)) = chosen.swap_remove(&index) {
             let name = port_name(&want.unit.name, want.key);
-            ports.insert(name.clone(), port);
-            held.insert(name, sockets);
+            reservations.ports.insert(name.clone(), port);
+            reservations.held.insert(name, socket);
         }
     }
-    Ok((ports.clone(), Reservations { ports, held, _locks: locks }))
+    Ok((reservations.ports.clone(), reservations))
 }
 
 fn candidates(choice: PortChoice, plan: &Plan) -> Box<dyn Iterator<Item = u16> + '_> {
@@ -119,113 +140,149 @@ fn candidates(choice: PortChoice, plan: &Plan) -> Box<dyn Iterator<Item = u16> +
     }
 }
 
-/// Holds a port in both families, and its byte of the lock file.
-fn reserve(port: u16, locks: Option<&File>) -> Result<Vec<OwnedFd>, Errno> {
-    let sockets = hold_both(port)?;
-    if let Some(file) = locks {
-        fcntl(file, FcntlArg::F_SETLK(&lock_of(port)))?;
-    }
-    Ok(sockets)
+/// A port that is held.
+struct Reserved {
+    socket: OwnedFd,
+    claim: Option<Claim>,
+    warning: Option<String>,
 }
 
-/// Holds a port in both families.
-fn hold_both(port: u16) -> Result<Vec<OwnedFd>, Errno> {
-    let mut sockets =
-        vec![hold(AddressFamily::Inet, &SockaddrIn::from(std::net::SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)))?];
-    let any = SockaddrIn6::from(std::net::SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0));
-    match hold(AddressFamily::Inet6, &any) {
-        Ok(socket) => sockets.push(socket),
+fn reserve(want: &Wanted<'_>, port: u16) -> Result<Reserved, Errno> {
+    let everywhere = hold(Ipv6Addr::UNSPECIFIED.into(), port);
+    let (socket, warning) = match (everywhere, want.choice) {
+        (Err(Errno::EADDRINUSE), PortChoice::Fixed(_)) => {
+            let address = address_of(want.unit);
+            (hold(address, port)?, beside(address, port))
+        }
+        (held, _) => (held?, None),
+    };
+    Ok(Reserved { socket, claim: claim(port)?, warning })
+}
+
+/// A bound socket that does not listen; `::` is every address of both families. Ports whose old connections linger
+/// (`TIME_WAIT`) count as free, as they are for servers that set `SO_REUSEADDR`.
+fn hold(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
+    let held = hold_one(address, port);
+    match held {
         // A host without that family.
-        Err(Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL) => {}
-        Err(error) => return Err(error),
+        Err(Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL) if address == IpAddr::from(Ipv6Addr::UNSPECIFIED) => {
+            hold_one(Ipv4Addr::UNSPECIFIED.into(), port)
+        }
+        held => held,
     }
-    Ok(sockets)
 }
 
-/// A bound socket that does not listen. Ports whose old connections linger (`TIME_WAIT`) count as free.
-fn hold(family: AddressFamily, address: &dyn SockaddrLike) -> Result<OwnedFd, Errno> {
+fn hold_one(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-    if family == AddressFamily::Inet6 {
-        setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
+    if address.is_ipv6() {
+        setsockopt(&socket, sockopt::Ipv6V6Only, &!address.is_unspecified())?;
     }
-    bind(socket.as_raw_fd(), address)?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(address, port)))?;
     Ok(socket)
 }
 
-fn lock_of(port: u16) -> libc::flock {
-    libc::flock {
-        l_type: libc::c_short::try_from(libc::F_WRLCK).unwrap_or(1),
-        l_whence: libc::c_short::try_from(libc::SEEK_SET).unwrap_or(0),
-        l_start: i64::from(port),
-        l_len: 1,
-        l_pid: 0,
+/// Where a process is looked for: at 127.0.0.1, unless its health check names another address.
+fn address_of(unit: &Unit) -> IpAddr {
+    let host = match &unit.readiness {
+        Readiness::Probe(probe) => literal_host(&probe.question),
+        Readiness::Started | Readiness::Exited { .. } => None,
+    };
+    host.filter(|address| !address.is_unspecified()).unwrap_or(Ipv4Addr::LOCALHOST.into())
+}
+
+fn literal_host(question: &Question) -> Option<IpAddr> {
+    let host = question.host.as_ref()?.as_literal()?;
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// Who listens on a port without being in the way of a server at an address.
+fn beside(address: IpAddr, port: u16) -> Option<String> {
+    let proc = Proc::default();
+    let others: Vec<Listener> = proc.listeners(port);
+    let holder = proc.holders(&others).into_iter().next()?;
+    let loopback = |ip: IpAddr| ip.to_canonical() == IpAddr::from(Ipv6Addr::LOCALHOST) || ip.is_unspecified();
+    let clients = if others.iter().any(|other| loopback(other.address.ip())) && address.is_ipv4() {
+        ", and clients may be led there by the name `localhost`"
+    } else {
+        ""
+    };
+    Some(format!(
+        "port {port} is free at {address} only, since {holder} has it elsewhere: a server that wants every address cannot \
+         have it{clients}"
+    ))
+}
+
+/// Who is in the way of a server at an address.
+fn whose(address: IpAddr, port: u16) -> String {
+    let proc = Proc::default();
+    let all = proc.listeners(port);
+    let in_the_way = |listener: &&Listener| {
+        let other = listener.address.ip();
+        other.is_unspecified() || other.to_canonical() == address
+    };
+    // Whoever has the very address is in the way for sure; who has `::` may leave IPv4 alone.
+    let mut near: Vec<Listener> = all.iter().filter(in_the_way).copied().collect();
+    near.sort_by_key(|listener| {
+        (listener.address.ip().is_unspecified(), listener.address.is_ipv6() != address.is_ipv6())
+    });
+    let shown = if near.is_empty() { &all } else { &near };
+    if let Some(holder) = proc.holders(shown).into_iter().next() {
+        return format!("it is held by {holder}");
+    }
+    match claimant(port) {
+        Some(Some(pid)) => format!("it is held by pid {pid} (`{}`), which has reserved it", proc.command(pid)),
+        Some(None) => "it is held by a gymrun in another container, which has reserved it".to_owned(),
+        None => match hold(Ipv6Addr::UNSPECIFIED.into(), port) {
+            Err(Errno::EACCES) => "it is held by the system: only root may use it".to_owned(),
+            _ => "it is held by a process that does not listen, or by connections that are still open".to_owned(),
+        },
     }
 }
 
-/// The file whose bytes stand for ports. Without it (a full disk, a foreign file in its place) the sockets remain.
-fn lock_file() -> Option<File> {
-    let user = nix::unistd::geteuid().as_raw();
-    // The same for everybody: an ssh session and a step of a job on one machine have other runtime directories.
-    let path = format!("/tmp/gymrun-ports-{user}");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)
-        .ok()?;
-    let found = file.metadata().ok()?;
-    (found.uid() == user && found.is_file()).then_some(file)
+/// The system itself refuses: another port would fare no better.
+fn unreservable(want: &Wanted<'_>, port: u16, error: Errno) -> Problem {
+    let problem = Problem::new(format!("port {port} of `{}` cannot be reserved: {}", want.unit.name, error.desc()));
+    let problem = match error {
+        Errno::EMFILE => problem.hint("raise the limit of open files (`ulimit -n`): each port takes two"),
+        _ => problem,
+    };
+    problem.at(path_of(want)).in_file(want.unit.location.clone())
 }
 
-/// The gymrun that has reserved a port, if one has.
-fn reserved_by(port: u16, locks: Option<&File>) -> Option<i32> {
-    let mut asked = lock_of(port);
-    fcntl(locks?, FcntlArg::F_GETLK(&mut asked)).ok()?;
-    (i32::from(asked.l_type) != libc::F_UNLCK).then_some(asked.l_pid)
-}
-
-fn none_left(want: &Wanted<'_>, plan: &Plan, taken: &HashSet<u16>, locks: Option<&File>) -> Problem {
+fn path_of(want: &Wanted<'_>) -> String {
     let name = &want.unit.name;
     let group = match want.unit.kind {
         crate::plan::Kind::Service => "services.",
         crate::plan::Kind::Server => "servers.",
         crate::plan::Kind::Collector | crate::plan::Kind::Driver => "",
     };
-    let path = match want.key {
+    match want.key {
         None => format!("{group}{name}.port"),
         Some(key) => format!("{group}{name}.ports.{key}"),
-    };
+    }
+}
+
+fn none_left(want: &Wanted<'_>, plan: &Plan, taken: &HashSet<u16>) -> Problem {
+    let name = &want.unit.name;
     let whose = |port: u16| {
         if taken.contains(&port) {
-            return "another process of this job".to_owned();
+            return "it is held by another process of this job".to_owned();
         }
-        let proc = Proc::default();
-        match (proc.holder(port), reserved_by(port, locks)) {
-            (Some(holder), _) => holder.to_string(),
-            (None, Some(pid)) => format!("pid {pid} (`{}`), which has reserved it", proc.command(pid)),
-            (None, None) => match reserve(port, None) {
-                Err(Errno::EACCES) => "the system: only root may use it".to_owned(),
-                _ => "a process that cannot be looked at".to_owned(),
-            },
-        }
+        whose(address_of(want.unit), port)
     };
     let problem = match want.choice {
-        PortChoice::Fixed(port) => {
-            Problem::new(format!("port {port} of `{name}` is busy: it is held by {}", whose(port)))
-                .hint("stop the holder, or write `\"auto\"` or a range such as `\"8000-8099\"` for the port")
-        }
+        PortChoice::Fixed(port) => Problem::new(format!("port {port} of `{name}` is busy: {}", whose(port)))
+            .hint("stop the holder, or write `\"auto\"` or a range such as `\"8000-8099\"` for the port"),
         PortChoice::Range(low, high) => {
-            let holder = if low == high { String::new() } else { format!(" ({low} by {})", whose(low)) };
-            Problem::new(format!("no port of {low}-{high} is free for `{name}`{holder}")).hint("give a wider range")
+            Problem::new(format!("no port of {low}-{high} is free for `{name}` ({low}: {})", whose(low)))
+                .hint("give a wider range")
         }
         PortChoice::Auto => {
             let (low, high) = plan.ports.auto;
             Problem::new(format!("no port of {low}-{high} is free for `{name}`")).hint("give a wider `ports.auto`")
         }
     };
-    problem.at(path).in_file(want.unit.location.clone())
+    problem.at(path_of(want)).in_file(want.unit.location.clone())
 }

@@ -54,6 +54,8 @@ pub struct Resolved {
     pub probe: Option<ResolvedProbe>,
     /// What is asked for as long as it is ready.
     pub liveness: Option<Target>,
+    /// Its ports. Who answers there must be of its own tree.
+    pub own_ports: Vec<u16>,
 }
 
 /// A probe with every reference filled in.
@@ -65,8 +67,6 @@ pub struct ResolvedProbe {
     pub schedule: Schedule,
     /// From spawn to ready.
     pub limit: Duration,
-    /// The port that is asked, if it is one of the unit's own: then the listener must be of its own tree.
-    pub own_port: Option<u16>,
 }
 
 /// What people write as a limit and mean as none; added to the clock it is still a moment.
@@ -245,24 +245,23 @@ impl Resolver {
             mark: format!("{PROCESS_MARK}={}", process_mark(&plan.job_id, &unit.name)),
             probe: None,
             liveness: None,
+            own_ports: self.ports_of(unit),
         };
         if let Readiness::Probe(probe) = &unit.readiness {
-            let (target, port) = self.target(&probe.question, &resolved)?;
             resolved.probe = Some(ResolvedProbe {
-                target,
+                target: self.target(&probe.question, &resolved)?,
                 schedule: probe.interval_seconds.map_or(Schedule::Growing, |s| Schedule::Fixed(seconds(s))),
                 limit: seconds(probe.timeout_seconds),
-                own_port: port.filter(|port| self.owns(unit, *port)),
             });
         }
         if let Some(liveness) = &unit.liveness {
-            resolved.liveness = Some(self.target(&liveness.question, &resolved)?.0);
+            resolved.liveness = Some(self.target(&liveness.question, &resolved)?);
         }
         Ok(resolved)
     }
 
-    /// What a question asks, and on which port.
-    fn target(&self, question: &Question, of: &Resolved) -> Result<(Target, Option<u16>), Problem> {
+    /// What a question asks.
+    fn target(&self, question: &Question, of: &Resolved) -> Result<Target, Problem> {
         let host = || question.host.as_ref().map_or(Ok("127.0.0.1".to_owned()), |host| self.text(host));
         let port = || {
             let text = question.port.as_ref().map_or(Ok(String::new()), |port| self.text(port))?;
@@ -281,14 +280,13 @@ impl Resolver {
                 search: of.search.clone(),
             }),
         };
-        let target = Target { kind, request_timeout: seconds(question.request_timeout_seconds) };
-        Ok((target, question.port.as_ref().map(|_| port()).transpose()?))
+        Ok(Target { kind, request_timeout: seconds(question.request_timeout_seconds) })
     }
 
-    /// Whether a port is one of the unit's own. Fixed ports stand in a plan as numbers, so the number decides.
-    fn owns(&self, unit: &Unit, port: u16) -> bool {
+    /// The ports of a unit.
+    fn ports_of(&self, unit: &Unit) -> Vec<u16> {
         let keys = unit.ports.keys().map(|key| Some(key.as_str())).chain([None]);
-        keys.filter_map(|key| self.port(&unit.name, key).ok()).any(|own| own == port)
+        keys.filter_map(|key| self.port(&unit.name, key).ok()).collect()
     }
 
     fn words(&self, words: &[Text]) -> Result<Vec<OsString>, Problem> {

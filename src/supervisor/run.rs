@@ -125,6 +125,9 @@ fn delivered(plan: &Plan, job_dir: &Path, host: &LocalHost, lost: bool) -> Optio
 fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Report>) -> Result<LocalHost, Problem> {
     let (ports, reservations) = ports::choose(plan)?;
     options.sink.emit(EventKind::PortsChosen { ports: ports.clone() });
+    for (process, warning) in &reservations.warnings {
+        options.sink.warn(Some(process), warning.clone(), None);
+    }
     let resolver = Resolver {
         ports,
         environment: options.environment,

@@ -36,6 +36,8 @@ pub(super) struct Slot {
     pub(super) copier: OnceLock<Copier>,
     /// Its log.
     pub(super) log: OnceLock<PathBuf>,
+    /// It was said that somebody else may have answered in its place.
+    pub(super) doubted: OnceLock<()>,
 }
 
 impl Slot {
@@ -48,6 +50,7 @@ impl Slot {
             mark,
             copier: OnceLock::new(),
             log: OnceLock::new(),
+            doubted: OnceLock::new(),
         }
     }
 

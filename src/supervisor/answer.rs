@@ -1,0 +1,161 @@
+//! Whose answer it was.
+//!
+//! An answer to a unit's probe counts if its own tree listens there, where the kernel can say so. It does not if the
+//! listener belongs to another unit, or to a process that is older than the unit's: then a stranger on its port speaks for
+//! it. Whatever cannot be decided (a listener of another user, in a container, behind a tunnel) counts, and is said once.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use super::host::Report;
+use super::machine::UnitId;
+use super::slot::Slot;
+use crate::plan::PROCESS_MARK;
+use crate::process;
+use crate::procfs::{Holder, Identity, Listener, Proc};
+
+/// Judges the answers to the probes of a unit that runs.
+#[derive(Debug)]
+pub(super) struct Witness {
+    pub(super) unit: UnitId,
+    /// The unit's own ports: who answers elsewhere was asked on purpose.
+    pub(super) ports: Vec<u16>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
+    /// The sockets that are known to be the unit's: they need not be looked for again.
+    pub(super) known: Mutex<HashSet<u64>>,
+}
+
+impl Witness {
+    /// Whether a good answer counts that came from an address, or from a command.
+    ///
+    /// # Errors
+    /// Who answered in the unit's place.
+    pub(super) async fn accept(self: Arc<Self>, answered: Option<SocketAddr>) -> Result<(), String> {
+        let asked: Vec<SocketAddr> = match answered {
+            Some(address) => [address].into_iter().filter(|address| self.ports.contains(&address.port())).collect(),
+            // What a command has asked is not known, and it is most likely this.
+            None => self.ports.iter().map(|port| (Ipv4Addr::LOCALHOST, *port).into()).collect(),
+        };
+        let mut doubts = Vec::new();
+        for address in asked {
+            let witness = Arc::clone(&self);
+            // It may read much of /proc: not on the thread of the engine.
+            let judged = tokio::task::spawn_blocking(move || witness.judge(address));
+            match judged.await.unwrap_or(Ok(Answerer::Itself))? {
+                Answerer::Itself => {}
+                Answerer::Unseen if answered.is_none() => {}
+                Answerer::Unseen => doubts.push(format!("{address}, where nobody is seen to listen")),
+                Answerer::Unknown(holder) => doubts.push(format!("{address}, where it is {holder}")),
+            }
+        }
+        if let Some(doubt) = doubts.into_iter().next()
+            && self.slot.doubted.set(()).is_ok()
+        {
+            let message =
+                format!("its health check was answered at {doubt}: it counts, though that may be another process");
+            let _ = self.reports.send(Report::Warning { unit: Some(self.unit), message, hint: None });
+        }
+        Ok(())
+    }
+
+    fn judge(&self, address: SocketAddr) -> Result<Answerer, String> {
+        let Some(members) = self.slot.members() else { return Ok(Answerer::Itself) };
+        if !is_here(address.ip()) {
+            return Ok(Answerer::Itself);
+        }
+        let (root, mark) = (members.root, members.mark.clone());
+        let proc = Proc::default();
+        let listeners = proc.answering(address);
+        if listeners.is_empty() {
+            return Ok(Answerer::Unseen);
+        }
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if listeners.iter().all(|listener| known().contains(&listener.inode)) {
+            return Ok(Answerer::Itself);
+        }
+        let tree = proc.members(&[members], &process::adopted()).into_iter().flatten();
+        let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
+        let mine = proc.owners(&listeners, Some(&tree));
+        known().extend(mine.keys());
+        // Several may share an address: each of them may be the one that answers.
+        let others: Vec<Listener> =
+            listeners.into_iter().filter(|listener| !mine.contains_key(&listener.inode)).collect();
+        let owners = proc.owners(&others, None);
+        let mut unknown = None;
+        for listener in others {
+            let pids = owners.get(&listener.inode).map_or(&[] as &[i32], Vec::as_slice);
+            let relations: Vec<(i32, Relation)> =
+                pids.iter().filter_map(|pid| Some((*pid, relation(&proc, *pid, root, &mark)?))).collect();
+            if relations.iter().any(|(_, relation)| *relation == Relation::Own) {
+                continue;
+            }
+            let holder = |pid: Option<i32>| {
+                let command = pid.map(|pid| proc.command(pid)).unwrap_or_default();
+                Holder { pid, command, listener }
+            };
+            let stranger = relations.iter().find_map(|(pid, relation)| match relation {
+                Relation::Stranger(why) => Some((*pid, why)),
+                _ => None,
+            });
+            if let Some((pid, why)) = stranger {
+                let holder = holder(Some(pid));
+                return Err(format!("port {} is answered by {holder}, not by this process: it {why}", address.port()));
+            }
+            unknown = Some(holder(relations.first().map(|(pid, _)| *pid)));
+        }
+        Ok(unknown.map_or(Answerer::Itself, |holder| Answerer::Unknown(Box::new(holder))))
+    }
+}
+
+enum Answerer {
+    /// The unit.
+    Itself,
+    /// Nobody is seen to listen there: what answers is in another network, or has gone.
+    Unseen,
+    /// Somebody of whom it is not known what he has to do with the unit.
+    Unknown(Box<Holder>),
+}
+
+/// What a process has to do with a unit.
+#[derive(Debug, PartialEq, Eq)]
+enum Relation {
+    Own,
+    /// It cannot be the unit's, and why: the end of a sentence about it.
+    Stranger(String),
+    /// Started by somebody else on the unit's behalf, or not.
+    Open,
+}
+
+/// `None` if it has gone.
+fn relation(proc: &Proc, pid: i32, root: Identity, mark: &str) -> Option<Relation> {
+    let stat = proc.stat(pid)?;
+    if stat.identity.started < root.started {
+        return Some(Relation::Stranger("is older".into()));
+    }
+    let own = nix::unistd::getpid().as_raw();
+    let mut next = Some(stat);
+    while let Some(stat) = next.filter(|stat| stat.identity.pid != own) {
+        if let Some(found) = proc.variable(stat.identity.pid, PROCESS_MARK) {
+            let value = mark.split_once('=').map_or(mark, |(_, value)| value);
+            return Some(match found.rsplit_once(':') {
+                _ if found == value => Relation::Own,
+                Some((job, name)) if value.rsplit_once(':').is_some_and(|(own, _)| own == job) => {
+                    Relation::Stranger(format!("is part of `{name}`"))
+                }
+                Some((job, name)) => Relation::Stranger(format!("is part of `{name}` of the job `{job}`")),
+                None => Relation::Open,
+            });
+        }
+        next = proc.stat(stat.parent);
+    }
+    Some(Relation::Open)
+}
+
+/// Whether an address is this machine's: what listens elsewhere is not seen here.
+fn is_here(address: IpAddr) -> bool {
+    address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+}
