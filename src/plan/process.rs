@@ -213,7 +213,7 @@ pub struct Probe {
     pub question: Question,
     /// From spawn to ready.
     pub timeout_seconds: f64,
-    /// Fixed distance between two probes; `None` is 0.02 growing to 1.
+    /// Fixed distance between two probes; `None` is 0.01 growing to 0.04, and to 1 for a server that answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_seconds: Option<f64>,
 }

@@ -128,7 +128,7 @@ pub const HEALTH_CHECK: Table = Table {
         QUESTION_KEYS,
         &[
             key("timeout_seconds", Type::Num(true), "60, or by kind", "from spawn to ready"),
-            key("interval_seconds", Type::Num(true), "0.02 growing to 1", "between two probes"),
+            key("interval_seconds", Type::Num(true), "0.01 growing to 0.04", "between two probes"),
         ],
     ],
     without: &[],
