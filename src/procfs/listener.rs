@@ -138,7 +138,7 @@ impl Proc {
     /// Who has each of these sockets open among `pids`, or among all processes that may be looked at. A socket that nobody
     /// is found to have is not in the map.
     #[must_use]
-    pub fn owners(&self, listeners: &[Listener], pids: Option<&[i32]>) -> HashMap<u64, Vec<i32>> {
+    pub fn owners_of(&self, listeners: &[Listener], pids: Option<&[i32]>) -> HashMap<u64, Vec<i32>> {
         let inodes: HashSet<u64> = listeners.iter().map(|listener| listener.inode).collect();
         let mut found: HashMap<u64, Vec<i32>> = HashMap::new();
         if inodes.is_empty() {
@@ -156,7 +156,7 @@ impl Proc {
     /// The holders of these listeners, in their order.
     #[must_use]
     pub fn holders(&self, listeners: &[Listener]) -> Vec<Holder> {
-        let owners = self.owners(listeners, None);
+        let owners = self.owners_of(listeners, None);
         let holder = |listener: &Listener| {
             let pid = owners.get(&listener.inode).and_then(|pids| pids.first().copied());
             Holder { pid, command: pid.map(|pid| self.command(pid)).unwrap_or_default(), listener: *listener }
@@ -185,8 +185,8 @@ mod tests {
             let holders = proc.holders(&found);
             assert_eq!(holders[0].pid, Some(own));
             assert!(holders[0].to_string().ends_with(&format!("which listens on {at}")), "{}", holders[0]);
-            assert_eq!(proc.owners(&found, Some(&[own]))[&found[0].inode], [own]);
-            assert!(proc.owners(&found, Some(&[1])).is_empty());
+            assert_eq!(proc.owners_of(&found, Some(&[own]))[&found[0].inode], [own]);
+            assert!(proc.owners_of(&found, Some(&[1])).is_empty());
             drop(listener);
             // A child that another test forks at this moment holds it until its exec.
             let end = Instant::now() + Duration::from_mins(1);

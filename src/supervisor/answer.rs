@@ -79,12 +79,12 @@ impl Witness {
         }
         let tree = proc.members(&[members], &process::adopted()).into_iter().flatten();
         let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
-        let mine = proc.owners(&listeners, Some(&tree));
+        let mine = proc.owners_of(&listeners, Some(&tree));
         known().extend(mine.keys());
         // Several may share an address: each of them may be the one that answers.
         let others: Vec<Listener> =
             listeners.into_iter().filter(|listener| !mine.contains_key(&listener.inode)).collect();
-        let owners = proc.owners(&others, None);
+        let owners = proc.owners_of(&others, None);
         let mut unknown = None;
         for listener in others {
             let pids = owners.get(&listener.inode).map_or(&[] as &[i32], Vec::as_slice);
