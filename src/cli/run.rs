@@ -62,6 +62,9 @@ fn run_plan(plan: &Plan, json: bool) -> i32 {
         let place = if warning.path.is_empty() { String::new() } else { format!("{}: ", warning.path) };
         sink.warn(None, format!("{place}{}", warning.message), warning.hint.clone());
     }
+    if let Some(former) = job_dir.former() {
+        supervisor::end_former(plan, &former.sentence(), former.cgroup.as_deref(), &sink);
+    }
     let outcome = supervisor::run(
         plan,
         RunOptions {

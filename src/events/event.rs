@@ -101,6 +101,22 @@ pub enum OutcomeClass {
     GymrunFailed,
 }
 
+/// By which means no process of the job gets away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Means {
+    /// A cgroup for each process of the plan, killed by the kernel as a whole.
+    Cgroup {
+        /// The directory that holds them.
+        cgroup: String,
+    },
+    /// gymrun is their subreaper, and walks the tree.
+    Walk {
+        /// Why there are no cgroups.
+        because: String,
+    },
+}
+
 /// What happened. `process` is always a unit's name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -118,6 +134,8 @@ pub enum EventKind {
         /// W3C `traceparent` of the job's trace.
         traceparent: String,
     },
+    /// How the job's processes will be found and ended: the strongest means that the machine offers.
+    Contained(Means),
     /// All ports are chosen and reserved.
     PortsChosen {
         /// `process` or `process.key` -> port.

@@ -6,5 +6,5 @@
 mod event;
 mod samples;
 
-pub use event::{Event, EventKind, ExitStatus, OutcomeClass, Sink, StopReason};
+pub use event::{Event, EventKind, ExitStatus, Means, OutcomeClass, Sink, StopReason};
 pub use samples::{Delivery, HostMemory, Sample, SignalDelivery, TreeSample};

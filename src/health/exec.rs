@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::ask::{Bad, Effort};
 use crate::plan::Stdin;
-use crate::process::{Exit, Helper, Launch, Output};
+use crate::process::{Cgroup, Exit, Helper, Launch, Output};
 
 /// A command to run, in the directory and environment of the process that is probed.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Command {
     pub cwd: PathBuf,
     /// Where a bare program name is looked up.
     pub search: Option<OsString>,
+    /// The cgroup of the process that is probed: what a probe leaves behind goes with it.
+    pub cgroup: Option<Arc<Cgroup>>,
 }
 
 /// Runs the command; good if it ends with 0. Given up, it is killed with its whole group.
@@ -30,6 +33,7 @@ pub(super) async fn ask(command: &Command) -> Result<(), Bad> {
         search: command.search.clone(),
         stdin: Stdin::Null,
         output: Output::Null,
+        cgroup: command.cgroup.clone(),
     };
     let bad = |text: String| Err(Bad { text, effort: Effort::Much });
     let probe = match Helper::start(launch).await {

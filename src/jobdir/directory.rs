@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
+use super::former::Former;
 use crate::diag::Problem;
 use crate::files::write_whole;
 use crate::plan::Plan;
@@ -21,6 +22,7 @@ pub struct JobDir {
     path: PathBuf,
     _lock: Flock<File>,
     warnings: Vec<Problem>,
+    former: Option<Former>,
 }
 
 impl JobDir {
@@ -40,27 +42,28 @@ impl JobDir {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(|e| wrong(&e))?;
         let lock = lock(&path, plan)?;
         let mut warnings = Vec::new();
+        let mut former = None;
         if let Some(attempt) = move_former_attempt(&path).map_err(|e| wrong(&e))? {
-            let moved = path.join(ATTEMPTS).join(attempt.to_string());
-            if !moved.join("result.json").exists() {
-                warnings.push(Problem::warning(format!(
-                    "the former attempt did not end cleanly; its files are in `{}`",
-                    moved.display()
-                )));
-            }
+            former = Former::read(&path.join(ATTEMPTS).join(attempt.to_string()));
         }
         let plan_json = serde_json::to_vec_pretty(plan).map_err(|e| wrong(&io::Error::other(e)))?;
         write_whole(&path.join("plan.json"), &plan_json, 0o600).map_err(|e| wrong(&e))?;
         if let Err(error) = point_latest(plan) {
             warnings.push(Problem::warning(format!("cannot renew `{}/latest`: {error}", plan.output_path)));
         }
-        Ok(Self { path, _lock: lock, warnings })
+        Ok(Self { path, _lock: lock, warnings, former })
     }
 
     /// Where it is, absolute.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The former attempt, if it did not end as it should.
+    #[must_use]
+    pub fn former(&self) -> Option<&Former> {
+        self.former.as_ref()
     }
 
     /// What was noticed while it was made.

@@ -6,10 +6,12 @@
 
 mod directory;
 mod event_log;
+mod former;
 mod lens;
 mod summary;
 
 pub use directory::JobDir;
 pub use event_log::EventLog;
+pub use former::Former;
 pub use lens::lens_warnings;
 pub use summary::{ProcessSummary, State, Summary};

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::events::{Delivery, Event, EventKind, ExitStatus, HostMemory, OutcomeClass};
+use crate::events::{Delivery, Event, EventKind, ExitStatus, HostMemory, Means, OutcomeClass};
 use crate::plan::{Kind, Plan};
 
 /// What became of a process.
@@ -91,6 +91,9 @@ pub struct Summary {
     /// How the driver ended: code and signal apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<ExitStatus>,
+    /// By which means none of its processes got away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Means>,
     /// Every process of the plan, in start order.
     pub processes: IndexMap<String, ProcessSummary>,
     /// Processes in the order in which they and their trees were gone.
@@ -139,6 +142,7 @@ impl Summary {
             message: String::new(),
             duration_seconds: 0.0,
             driver: None,
+            containment: None,
             processes,
             stop_order: Vec::new(),
             host_memory: None,
@@ -213,6 +217,7 @@ impl Summary {
                     });
                 }
             }
+            EventKind::Contained(means) => self.containment = Some(means.clone()),
             EventKind::Delivered(delivery) => self.delivery = Some((**delivery).clone()),
             EventKind::Warning { process, message, .. } => self.warnings.push(match process {
                 Some(process) => format!("{process}: {message}"),

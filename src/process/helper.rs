@@ -68,6 +68,7 @@ mod tests {
             search: None,
             stdin: Stdin::Null,
             output: Output::Null,
+            cgroup: None,
         }
     }
 

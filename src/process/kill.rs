@@ -41,14 +41,23 @@ pub fn kill_group(leader: Identity) -> bool {
     })
 }
 
-/// Sends a signal to exactly that process, SIGKILL for `None`; whether it was there to get it.
+/// Sends a stop signal to exactly that process, and wakes it if it is stopped, so that it can obey; SIGKILL for `None`.
+/// Whether it was there to get it.
 #[must_use]
 pub fn send_signal(identity: Identity, signal: Option<StopSignal>) -> bool {
-    let signal = signal.map_or(Signal::SIGKILL, number);
+    let there = send(identity, signal.map_or(Signal::SIGKILL, number));
+    if there && signal.is_some() {
+        // One that is gone by now needs no waking.
+        let _ = send(identity, Signal::SIGCONT);
+    }
+    there
+}
+
+fn send(identity: Identity, signal: Signal) -> bool {
     match open(identity.pid) {
         Ok(handle) => {
             // The handle is of whoever had the pid when it was opened: compare only now.
-            Proc::default().identity(identity.pid) == Some(identity) && send(&handle, signal)
+            Proc::default().identity(identity.pid) == Some(identity) && send_to(&handle, signal)
         }
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => false,
         // A kernel before 5.3: the pid is all there is.
@@ -70,7 +79,7 @@ fn open(pid: i32) -> io::Result<OwnedFd> {
 }
 
 #[expect(unsafe_code, reason = "nix has no pidfd_send_signal")]
-fn send(handle: &OwnedFd, signal: Signal) -> bool {
+fn send_to(handle: &OwnedFd, signal: Signal) -> bool {
     let none = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: the descriptor is open, and a null siginfo is allowed.
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal as libc::c_int, none, 0) == 0 }

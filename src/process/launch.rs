@@ -5,15 +5,16 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use crate::diag::exit;
 use crate::plan::Stdin;
 use crate::procfs::{Identity, Proc};
 
+use super::cgroup::Cgroup;
+use super::spawn::{Image, spawn};
 use super::{program, terminal};
 
 /// Where a child's output goes.
@@ -44,6 +45,8 @@ pub struct Launch {
     pub stdin: Stdin,
     /// Standard output and error.
     pub output: Output,
+    /// The cgroup that it is started in, with all that comes of it.
+    pub cgroup: Option<Arc<Cgroup>>,
 }
 
 /// A child that runs.
@@ -53,6 +56,8 @@ pub struct Started {
     pub identity: Identity,
     /// The reading ends of its pipes: one for [`Output::Pipe`], stdout and stderr for [`Output::Pipes`].
     pub pipes: Vec<OwnedFd>,
+    /// Why it is not in its cgroup, if it should be.
+    pub outside: Option<io::Error>,
     /// It has gymrun's terminal until it ends.
     pub(super) lent: bool,
 }
@@ -106,86 +111,55 @@ impl Launch {
         let word = self.argv.first().cloned().unwrap_or_default();
         let path = program::find(&word, &self.cwd, self.search.as_deref())?;
         let mut pipes = Vec::new();
-        let mut pipe = || -> Result<Stdio, LaunchError> {
+        let mut pipe = || -> Result<OwnedFd, LaunchError> {
             let (reader, writer) = io::pipe().map_err(|e| system("a pipe", &e))?;
             pipes.push(OwnedFd::from(reader));
             Ok(writer.into())
         };
+        let null = || -> Result<OwnedFd, LaunchError> {
+            let file = File::options().read(true).write(true).open("/dev/null");
+            file.map(OwnedFd::from).map_err(|e| system("standard streams", &e))
+        };
+        let log = |e: &io::Error| system("a log", e);
         let (stdout, stderr) = match &self.output {
-            Output::Null => (Stdio::null(), Stdio::null()),
+            Output::Null => (null()?, null()?),
             Output::File(file) => {
-                let twin = file.try_clone().map_err(|e| system("a log", &e))?;
-                let own = file.try_clone().map_err(|e| system("a log", &e))?;
-                (own.into(), twin.into())
+                (file.try_clone().map_err(|e| log(&e))?.into(), file.try_clone().map_err(|e| log(&e))?.into())
             }
             Output::Pipe => {
-                let (reader, writer) = io::pipe().map_err(|e| system("a pipe", &e))?;
-                let twin = writer.try_clone().map_err(|e| system("a pipe", &e))?;
-                pipes.push(OwnedFd::from(reader));
-                (writer.into(), twin.into())
+                let writer = pipe()?;
+                (writer.try_clone().map_err(|e| system("a pipe", &e))?, writer)
             }
             Output::Pipes => (pipe()?, pipe()?),
         };
-        #[expect(clippy::disallowed_methods, reason = "this is the one place where children are spawned")]
-        let mut command = Command::new(&path);
-        command
-            .arg0(&word)
-            .args(self.argv.iter().skip(1))
-            .env_clear()
-            .envs(&self.environment)
-            .current_dir(&self.cwd)
-            .stdin(match self.stdin {
-                Stdin::Null => Stdio::null(),
-                Stdin::Inherit => Stdio::inherit(),
-            })
-            .stdout(stdout)
-            .stderr(stderr)
-            .process_group(0);
-        let lent = self.stdin == Stdin::Inherit && terminal::is_ours();
-        prepare(&mut command, lent);
-        let child = command.spawn().map_err(|error| program::refusal(&path, &error))?;
-        let pid = child.id().cast_signed();
-        if lent {
+        let stdin = match self.stdin {
+            Stdin::Null => Some(null()?),
+            Stdin::Inherit => None,
+        };
+        let has_terminal = stdin.is_none() && terminal::is_ours();
+        let image = Image {
+            path: &path,
+            argv: &self.argv,
+            environment: &self.environment,
+            cwd: &self.cwd,
+            streams: [stdin.as_ref().map(OwnedFd::as_fd), Some(stdout.as_fd()), Some(stderr.as_fd())],
+            has_terminal,
+        };
+        let mut outside = None;
+        let inside = self.cgroup.as_ref().map(|cgroup| spawn(&image, Some(cgroup.open()?.as_fd())));
+        let pid = match inside {
+            Some(Ok(pid)) => Ok(pid),
+            // What is wrong may be the cgroup or the program: without the one the other is seen.
+            Some(Err(error)) => spawn(&image, None).inspect(|_| outside = Some(error)),
+            None => spawn(&image, None),
+        };
+        let pid = pid.map_err(|error| program::refusal(&path, &error))?;
+        if has_terminal {
             terminal::lend(pid);
         }
         // Not reaped yet, since the gate is held: even if it has ended, its entry is still there.
         let identity = Proc::default().identity(pid).unwrap_or(Identity { pid, started: 0 });
-        Ok(Started { identity, pipes, lent })
-    }
-}
-
-/// What happens in the child between fork and exec.
-#[expect(unsafe_code, reason = "the child must be put in order between fork and exec")]
-fn prepare(command: &mut Command, has_terminal: bool) {
-    let parent = nix::unistd::getpid().as_raw();
-    let setup = move || {
-        // SAFETY: only async-signal-safe calls on plain values: nothing allocates, locks or touches memory of others.
-        unsafe {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // If gymrun died before the call above, nobody will send that signal any more.
-            if libc::getppid() != parent {
-                libc::_exit(exit::FAILED);
-            }
-            for signal in 1..=64 {
-                // Fails for those that cannot be changed, which is what is wanted.
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            if has_terminal {
-                libc::signal(libc::SIGTSTP, libc::SIG_IGN);
-            }
-            let mut none = std::mem::zeroed::<libc::sigset_t>();
-            libc::sigemptyset(&raw mut none);
-            libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
-            // Whatever gymrun itself inherited goes no further; a kernel before 5.11 refuses, and our own are marked.
-            libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-        }
-        Ok(())
-    };
-    // SAFETY: the closure keeps to what is allowed after a fork in a process with threads, as said above.
-    unsafe {
-        command.pre_exec(setup);
+        Ok(Started { identity, pipes, outside, lent: has_terminal })
     }
 }
 

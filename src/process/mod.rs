@@ -7,6 +7,8 @@
 //! only, guards the list of children, and whoever signals a child's group does so under it, so that the number is its own.
 
 mod allocator;
+mod cgroup;
+mod containment;
 mod copy;
 mod exit;
 mod helper;
@@ -17,16 +19,19 @@ mod program;
 mod reaper;
 mod registry;
 mod showing;
+mod spawn;
 mod strangers;
 mod terminal;
 mod wait;
 
 pub use allocator::return_large_blocks;
+pub use cgroup::Cgroup;
+pub use containment::{Containment, end_left_cgroup, left_in};
 pub use copy::{Copier, CopyPlan, Finishing, Source};
 pub use exit::Exit;
 pub use helper::Helper;
 pub use kill::{kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use os_signals::{OsSignals, Told};
-pub use reaper::{adopted, children, launch};
+pub use reaper::{adopted, childless, children, launch};
 pub use showing::{Destination, LineSink};

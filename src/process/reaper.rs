@@ -124,6 +124,13 @@ pub fn children() -> Vec<i32> {
     registry().children()
 }
 
+/// Whether gymrun has no child that is the job's, not even one that has ended: beyond doubt, since whatever loses its
+/// parent becomes its child in the same moment.
+#[must_use]
+pub fn childless() -> bool {
+    registry().childless()
+}
+
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("launch", &self.launch).finish_non_exhaustive()

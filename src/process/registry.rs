@@ -125,6 +125,14 @@ impl Registry {
         true
     }
 
+    /// Whether there are none. Among strangers only a list tells, which is not read in one moment.
+    pub(super) fn childless(&self) -> bool {
+        if self.strangers.any() {
+            return self.children().is_empty();
+        }
+        matches!(wait(None, libc::WEXITED | libc::WNOHANG | libc::WNOWAIT), Waited::NoChildren)
+    }
+
     /// The children of gymrun that are the job's. One that is being spawned may be among them.
     pub(super) fn children(&self) -> Vec<i32> {
         let proc = Proc::default();

@@ -29,6 +29,11 @@ impl Strangers {
         Self { any: !known.is_empty(), known: Mutex::new(known), group }
     }
 
+    /// Whether there may be any.
+    pub(super) fn any(&self) -> bool {
+        self.any
+    }
+
     /// Those of gymrun's children `all` that are no strangers.
     pub(super) fn without(&self, proc: &Proc, mut all: Vec<i32>) -> Vec<i32> {
         if self.any {

@@ -71,7 +71,7 @@ impl Bed {
 
     /// One look: memory with PSS, and CPU time in hundredths of a second.
     fn look(&mut self, adopted: &[i32]) -> (TreeMemory, u128) {
-        let unit = Members { root: ROOT, mark: "GYMRUN_PROCESS=j:a".into() };
+        let unit = Members { root: ROOT, mark: "GYMRUN_PROCESS=j:a".into(), cgroup: None };
         self.census.walk(&[unit], adopted).expect("there are descriptors");
         let memory = self.census.memory(ROOT, true).expect("there are descriptors");
         (memory, self.census.cpu_time(ROOT).as_millis() / 10)

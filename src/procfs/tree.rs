@@ -1,7 +1,7 @@
 //! Which processes belong to a unit: its descendants, and the daemons that left it.
 //!
 //! gymrun is a subreaper, so whoever loses its parent becomes a child of gymrun. Such a child is told by the mark in its
-//! environment, or by the process group or session that it kept.
+//! environment, or by the process group or session that it kept; before all these by its cgroup, where units have some.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -16,9 +16,25 @@ pub struct Members {
     pub root: Identity,
     /// The entry of the environment (`NAME=value`) that marks everything it starts.
     pub mark: String,
+    /// The cgroup of its own, as `/proc/PID/cgroup` names it: whatever is in it or below it belongs to the unit.
+    pub cgroup: Option<String>,
+}
+
+impl Members {
+    fn has(&self, cgroup: &str) -> bool {
+        let rest = self.cgroup.as_ref().and_then(|own| cgroup.strip_prefix(own.as_str()));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
 }
 
 impl Proc {
+    /// The cgroup of a process in the one hierarchy of version 2, as the kernel names it to us.
+    #[must_use]
+    pub fn cgroup_name(&self, pid: i32) -> Option<String> {
+        let text = fs::read_to_string(self.file(pid, "cgroup")).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
+    }
+
     /// The children of a process, those of all its threads.
     #[must_use]
     pub fn children(&self, pid: i32) -> Vec<i32> {
@@ -36,6 +52,31 @@ impl Proc {
             }
         }
         children
+    }
+
+    /// A process and those above it, up to the first.
+    #[must_use]
+    pub fn ancestors(&self, pid: i32) -> Vec<i32> {
+        let mut found = vec![pid];
+        let mut at = pid;
+        while let Some(stat) = self.stat(at).filter(|stat| stat.parent > 0 && !found.contains(&stat.parent)) {
+            at = stat.parent;
+            found.push(at);
+        }
+        found
+    }
+
+    /// All processes whose environment, as it was at the last exec, has an entry that begins with `beginning` and another
+    /// that is `entry`.
+    #[must_use]
+    pub fn marked(&self, beginning: &str, entry: &str) -> Vec<i32> {
+        let mut found = self.pids().unwrap_or_default();
+        found.retain(|pid| {
+            let environment = fs::read(self.file(*pid, "environ")).unwrap_or_default();
+            let has = |is_meant: &dyn Fn(&[u8]) -> bool| environment.split(|b| *b == 0).any(is_meant);
+            has(&|e| e.starts_with(beginning.as_bytes())) && has(&|e| e == entry.as_bytes())
+        });
+        found
     }
 
     fn children_by_scan(&self, parent: i32) -> Vec<i32> {
@@ -60,14 +101,19 @@ impl Proc {
         found
     }
 
-    /// Those of `adopted` that belong to a unit, with its place in `units`: by their mark, or by the group or session that
+    /// Those of `adopted` that belong to a unit, with its place in `units`: by their cgroup, by their mark, or by the group or session that
     /// they kept.
     pub(super) fn owners(&self, units: &[Members], adopted: &[i32]) -> Vec<(i32, usize)> {
         if adopted.is_empty() {
             return Vec::new();
         }
         let by_mark: HashMap<&[u8], usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_bytes(), i)).collect();
+        let grouped = units.iter().any(|unit| unit.cgroup.is_some());
         let owner = |pid: i32| {
+            let cgroup = if grouped { self.cgroup_name(pid) } else { None };
+            if let Some(owner) = cgroup.and_then(|name| units.iter().position(|unit| unit.has(&name))) {
+                return Some(owner);
+            }
             // As it was at the last exec, if it can be read.
             let environment = fs::read(self.file(pid, "environ")).unwrap_or_default();
             let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
@@ -142,25 +188,35 @@ mod tests {
         process(dir, 21, 20, 'S', "other", &[(21, "")]);
         process(dir, 30, 40, 'S', "", &[(30, "")]);
         process(dir, 31, 31, 'S', "stranger", &[(31, "")]);
+        // One that dropped its environment and left its session is known by its cgroup, or one below; not by a like name.
+        for (pid, cgroup) in [(32, "/x/a"), (33, "/x/a/own"), (34, "/x/ab")] {
+            process(dir, pid, pid, 'S', "", &[(pid, "")]);
+            fs::write(dir.join(format!("{pid}/cgroup")), format!("4:memory:/y\n0::{cgroup}\n"))
+                .expect("a scratch file");
+        }
         let proc = Proc::at(dir);
         let units = [
-            Members { root: Identity { pid: 10, started: 7 }, mark: "GYMRUN_PROCESS=j:a".into() },
-            Members { root: Identity { pid: 40, started: 7 }, mark: "GYMRUN_PROCESS=j:b".into() },
+            Members {
+                root: Identity { pid: 10, started: 7 },
+                mark: "GYMRUN_PROCESS=j:a".into(),
+                cgroup: Some("/x/a".into()),
+            },
+            Members { root: Identity { pid: 40, started: 7 }, mark: "GYMRUN_PROCESS=j:b".into(), cgroup: None },
         ];
         let mut found: Vec<Vec<i32>> = proc
-            .members(&units, &[20, 30, 31])
+            .members(&units, &[20, 30, 31, 32, 33, 34])
             .into_iter()
             .map(|unit| unit.into_iter().map(|s| s.identity.pid).collect())
             .collect();
         found[0].sort_unstable();
-        assert_eq!(found, [vec![10, 11, 20, 21], vec![30]]);
+        assert_eq!(found, [vec![10, 11, 20, 21, 32, 33], vec![30]]);
     }
 
     #[test]
     fn a_pid_that_was_used_again_is_not_the_unit() {
         let root = tempfile::tempdir().expect("a scratch directory");
         process(root.path(), 10, 10, 'S', "", &[(10, "")]);
-        let units = [Members { root: Identity { pid: 10, started: 6 }, mark: "j:a".into() }];
+        let units = [Members { root: Identity { pid: 10, started: 6 }, mark: "j:a".into(), cgroup: None }];
         assert_eq!(Proc::at(root.path()).members(&units, &[]), [Vec::new()]);
     }
 }

@@ -55,7 +55,7 @@ pub(super) struct LocalHost {
 
 impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
-        let slots = setting.resolved.iter().map(|unit| Arc::new(Slot::new(unit.mark.clone()))).collect();
+        let slots = setting.resolved.iter().map(|unit| Arc::new(new_slot(unit))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
         Self { setting, reports, slots, watches, former: Vec::new(), sampler: None, delivery: Arc::default() }
     }
@@ -70,7 +70,13 @@ impl LocalHost {
         if self.slots[unit].root.get().is_none() {
             return;
         }
-        let new = Arc::new(Slot::new(self.setting.resolved[unit].mark.clone()));
+        let mut new = Arc::new(new_slot(&self.setting.resolved[unit]));
+        if let Some(Err(error)) = new.cgroup.as_ref().map(|cgroup| cgroup.renew()) {
+            let message = format!("its cgroup cannot be made anew ({error}): its processes are found by a walk");
+            self.report(Report::Warning { unit: Some(unit), message, hint: None });
+            self.setting.resolved[unit].put_into(None);
+            new = Arc::new(new_slot(&self.setting.resolved[unit]));
+        }
         let former = std::mem::replace(&mut self.slots[unit], new);
         let (name, sink) = (self.setting.plan.units[unit].name.clone(), self.setting.sink.clone());
         self.former.push(tokio::spawn(async move { former.finish(&name, &sink).await }));
@@ -105,6 +111,10 @@ impl LocalHost {
             Ok(started) => {
                 let _ = slot.root.set(started.identity);
                 let _ = slot.since.set(Instant::now());
+                if let Some(error) = started.outside {
+                    let message = format!("it does not run in its cgroup ({error}): its processes are found by a walk");
+                    sink.warn(Some(&name), message, None);
+                }
                 if let Some(file) = log {
                     let mut pipes = started.pipes.into_iter();
                     let sources = if driver {
@@ -202,6 +212,7 @@ impl Host for LocalHost {
             search: resolved.search.clone(),
             stdin: planned.stdin,
             output,
+            cgroup: resolved.cgroup.clone(),
         };
         let on_start = self.on_start(unit, log);
         let slot = Arc::clone(&self.slots[unit]);
@@ -360,6 +371,10 @@ impl Host for LocalHost {
             let _ = reports.send(Report::LastLines { unit, lines });
         });
     }
+}
+
+fn new_slot(unit: &Resolved) -> Slot {
+    Slot::new(unit.mark.clone(), unit.cgroup.clone())
 }
 
 fn status(exit: Exit) -> ExitStatus {

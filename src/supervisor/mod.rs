@@ -13,6 +13,7 @@ mod collector;
 mod delivery;
 mod engine;
 mod files;
+mod former;
 mod host;
 mod limits;
 mod local;
@@ -32,6 +33,7 @@ mod state;
 mod teardown;
 mod watch;
 
+pub use former::end_former;
 pub use outcome::Outcome;
 pub use ports::{Ports, port_name};
 pub use resolve::Resolver;

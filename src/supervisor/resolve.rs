@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value as Json};
@@ -15,6 +16,7 @@ use crate::plan::{
     Encoding, PROCESS_MARK, Plan, ProbeKind, Question, Readiness, Reference, Segment, Text, Tree, Unit, Value,
     VariableValue, escape_for_collector, process_mark,
 };
+use crate::process::Cgroup;
 use crate::yaml;
 
 /// Variables of gymrun itself: no child gets them. A gymrun that runs inside a job sets its own again.
@@ -56,6 +58,21 @@ pub struct Resolved {
     pub liveness: Option<Target>,
     /// Its ports. Who answers there must be of its own tree.
     pub own_ports: Vec<u16>,
+    /// The cgroup of its own, if it has one.
+    pub cgroup: Option<Arc<Cgroup>>,
+}
+
+impl Resolved {
+    /// Gives it a cgroup of its own or none, its probes included.
+    pub(super) fn put_into(&mut self, cgroup: Option<Arc<Cgroup>>) {
+        let probes = self.probe.as_mut().map(|probe| &mut probe.target).into_iter().chain(self.liveness.as_mut());
+        for probe in probes {
+            if let TargetKind::Exec(command) = &mut probe.kind {
+                command.cgroup.clone_from(&cgroup);
+            }
+        }
+        self.cgroup = cgroup;
+    }
 }
 
 /// A probe with every reference filled in.
@@ -246,6 +263,7 @@ impl Resolver {
             probe: None,
             liveness: None,
             own_ports: self.ports_of(unit),
+            cgroup: None,
         };
         if let Readiness::Probe(probe) = &unit.readiness {
             resolved.probe = Some(ResolvedProbe {
@@ -278,6 +296,7 @@ impl Resolver {
                 environment: of.environment.clone(),
                 cwd: of.cwd.clone(),
                 search: of.search.clone(),
+                cgroup: None,
             }),
         };
         Ok(Target { kind, request_timeout: seconds(question.request_timeout_seconds) })

@@ -20,9 +20,10 @@ use super::resolve::Resolver;
 use super::show::ShowOutput;
 use super::teardown;
 use crate::diag::Problem;
-use crate::events::{Delivery, EventKind, Sink};
+use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
-use crate::process::OsSignals;
+use crate::process::{Containment, OsSignals};
+use crate::procfs::Proc;
 
 /// What a run needs besides its plan.
 pub struct RunOptions {
@@ -81,19 +82,28 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
     let sink = options.sink.clone();
     let job_dir = options.job_dir.clone();
     let (reports, inbox) = mpsc::unbounded_channel();
-    let host = match prepare(plan, options, reports) {
+    let containment = Containment::choose(&Proc::default());
+    sink.emit(EventKind::Contained(match containment.cgroup() {
+        Ok(path) => Means::Cgroup { cgroup: path.display().to_string() },
+        Err(reason) => Means::Walk { because: reason.to_owned() },
+    }));
+    let host = match prepare(plan, options, reports, &containment) {
         Ok(host) => host,
         Err(problem) => return Outcome::failed(sentence(&problem)),
     };
     let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
-    let swept = teardown::sweep().await;
-    if swept.killed > 0 {
-        let message = format!("{} processes that belonged to no unit were left, and were killed", swept.killed);
+    let swept = teardown::sweep(&containment).await;
+    if swept.count > 0 {
+        let more = if swept.count > swept.found.len() { ", ..." } else { "" };
+        let list = swept.found.join(", ");
+        let message =
+            format!("{} processes that belonged to no unit were left, and were ended: {list}{more}", swept.count);
         sink.warn(None, message, None);
     }
     if !swept.left.is_empty() {
         sink.warn(None, format!("cannot be killed, and is left behind: pid {}", list(&swept.left)), None);
     }
+    drop(containment);
     ended.host.finish().await;
     while let Ok(report) = ended.reports.try_recv() {
         if let Report::Warning { message, hint, .. } = report {
@@ -122,7 +132,12 @@ fn delivered(plan: &Plan, job_dir: &Path, host: &LocalHost, lost: bool) -> Optio
 }
 
 /// Chooses ports, fills in every reference, writes the files.
-fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Report>) -> Result<LocalHost, Problem> {
+fn prepare(
+    plan: &Plan,
+    options: RunOptions,
+    reports: mpsc::UnboundedSender<Report>,
+    containment: &Containment,
+) -> Result<LocalHost, Problem> {
     let (ports, reservations) = ports::choose(plan)?;
     options.sink.emit(EventKind::PortsChosen { ports: ports.clone() });
     for (process, warning) in &reservations.warnings {
@@ -134,7 +149,17 @@ fn prepare(plan: &Plan, options: RunOptions, reports: mpsc::UnboundedSender<Repo
         job_dir: options.job_dir.clone(),
         traceparent: options.traceparent,
     };
-    let units = resolver.units(plan)?;
+    let mut units = resolver.units(plan)?;
+    for (number, (unit, planned)) in units.iter_mut().zip(&plan.units).enumerate() {
+        match containment.unit(number, &planned.name) {
+            Some(Ok(cgroup)) => unit.put_into(Some(Arc::new(cgroup))),
+            Some(Err(error)) => {
+                let message = format!("it has no cgroup of its own: {error}");
+                options.sink.warn(Some(&planned.name), message, Some("its processes are found by a walk".to_owned()));
+            }
+            None => {}
+        }
+    }
     let collector = plan.collector.as_ref().map(|c| CollectorLink::new(c, &resolver)).transpose()?;
     files::write(plan, &resolver)?;
     let setting = Setting {

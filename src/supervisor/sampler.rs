@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn unit(process: &str, pid: i32, kind: Kind, included: bool) -> Sampled {
-        let members = Members { root: Identity { pid, started: 7 }, mark: String::new() };
+        let members = Members { root: Identity { pid, started: 7 }, mark: String::new(), cgroup: None };
         Sampled { process: process.into(), kind, type_name: String::new(), members, included }
     }
 

@@ -1,7 +1,7 @@
 //! What is known of a unit's process, and what becomes of its output.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use super::files::last_lines;
 use crate::events::Sink;
-use crate::process::{Copier, Finishing};
+use crate::process::{Cgroup, Copier, Finishing};
 use crate::procfs::{Identity, Members};
 
 /// How long a copier may take to write what is already there, and how long the end of a log may take to be read.
@@ -32,6 +32,8 @@ pub(super) struct Slot {
     pub(super) ended: watch::Sender<bool>,
     /// The entry of its environment that marks it.
     pub(super) mark: String,
+    /// The cgroup of its own.
+    pub(super) cgroup: Option<Arc<Cgroup>>,
     /// Copies its output, if that goes through a pipe.
     pub(super) copier: OnceLock<Copier>,
     /// Its log.
@@ -42,12 +44,13 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Nothing runs yet.
-    pub(super) fn new(mark: String) -> Self {
+    pub(super) fn new(mark: String, cgroup: Option<Arc<Cgroup>>) -> Self {
         Self {
             root: OnceLock::new(),
             since: OnceLock::new(),
             ended: watch::Sender::new(false),
             mark,
+            cgroup,
             copier: OnceLock::new(),
             log: OnceLock::new(),
             doubted: OnceLock::new(),
@@ -56,7 +59,11 @@ impl Slot {
 
     /// How its tree is found; `None` before it was spawned.
     pub(super) fn members(&self) -> Option<Members> {
-        self.root.get().map(|root| Members { root: *root, mark: self.mark.clone() })
+        self.root.get().map(|root| Members {
+            root: *root,
+            mark: self.mark.clone(),
+            cgroup: self.cgroup.as_ref().map(|cgroup| cgroup.name().to_owned()),
+        })
     }
 
     /// Whether the process itself runs.

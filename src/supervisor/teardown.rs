@@ -18,13 +18,17 @@ use super::machine::UnitId;
 use super::resolve::seconds;
 use super::slot::Slot;
 use crate::plan::{StopPolicy, StopSignal};
-use crate::process::{self, kill_group, send_signal, signal_group};
+use crate::process::{self, Containment, kill_group, send_signal, signal_group};
 use crate::procfs::{Identity, Proc, Stat};
 
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
 /// How long a process may take to die of SIGKILL: one in an uninterruptible wait does not.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// How long a process may take to stop of which nobody knows whose it is.
+const STRAY_GRACE: Duration = Duration::from_secs(1);
+/// How many of those are named.
+const NAMED: usize = 5;
 
 /// A unit that is to be stopped.
 pub(super) struct Stop {
@@ -84,7 +88,14 @@ impl Stop {
     /// Everything that still lives of it, the root included.
     fn left(&self) -> Vec<Stat> {
         let Some(members) = self.slot.members() else { return Vec::new() };
-        Proc::default().members(&[members], &process::adopted()).into_iter().flatten().collect()
+        let proc = Proc::default();
+        let mut left: Vec<Stat> = proc.members(&[members], &process::adopted()).into_iter().flatten().collect();
+        let found: HashSet<i32> = left.iter().map(|stat| stat.identity.pid).collect();
+        // Those that are no descendants of gymrun's any more, as far as the walk can tell.
+        let grouped = self.slot.cgroup.as_ref().map(|cgroup| cgroup.pids()).unwrap_or_default();
+        let more = grouped.into_iter().filter(|pid| !found.contains(pid));
+        left.extend(more.filter_map(|pid| proc.stat(pid)).filter(Stat::alive));
+        left
     }
 
     async fn kill(&self) {
@@ -106,6 +117,10 @@ impl Stop {
                 break;
             }
             killed.extend(left.iter().map(|s| s.identity).filter(|process| send_signal(*process, None)));
+            if let Some(cgroup) = &self.slot.cgroup {
+                // What was forked since the look dies with them.
+                let _ = cgroup.kill();
+            }
             if let Some(root) = self.slot.root.get() {
                 let _ = kill_group(*root);
             }
@@ -148,31 +163,58 @@ fn name(signal: StopSignal) -> String {
 /// What [`sweep`] found.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
-    /// How many processes it killed.
-    pub(super) killed: usize,
-    /// Those that did not die of it.
+    /// What was still there, in words, the first few by name.
+    pub(super) found: Vec<String>,
+    /// How many there were.
+    pub(super) count: usize,
+    /// Those that did not die of SIGKILL.
     pub(super) left: Vec<i32>,
 }
 
-/// Ends whatever is still a descendant of gymrun, spawned by it or not, except what was there before it began.
-pub(super) async fn sweep() -> Swept {
+/// Ends whatever is still a descendant of gymrun, spawned by it or not, except what was there before it began: asks it to
+/// stop, gives it a moment, and kills it with all that is in the job's cgroup.
+pub(super) async fn sweep(containment: &Containment) -> Swept {
     let proc = Proc::default();
-    let mut killed: HashSet<Identity> = HashSet::new();
-    let limit = Instant::now() + KILL_LIMIT;
+    let mut swept = Swept::default();
+    let mut told: HashSet<Identity> = HashSet::new();
+    let start = Instant::now();
+    let mut pause = SHORTEST_LOOK;
     loop {
-        let found = proc.descendants(&process::children());
-        let ours: HashSet<i32> = found.iter().copied().chain([nix::unistd::getpid().as_raw()]).collect();
-        let left: Vec<Identity> = found
-            .into_iter()
-            .filter_map(|pid| proc.stat(pid))
-            // A pid that was used again since the walk has another parent.
-            .filter(|stat| stat.alive() && ours.contains(&stat.parent))
-            .map(|stat| stat.identity)
-            .collect();
-        if left.is_empty() || Instant::now() >= limit {
-            return Swept { killed: killed.len(), left: left.into_iter().map(|process| process.pid).collect() };
+        let left = descendants(&proc);
+        let killing = start.elapsed() >= STRAY_GRACE;
+        if killing {
+            containment.kill();
         }
-        killed.extend(left.into_iter().filter(|process| send_signal(*process, None)));
-        sleep(SHORTEST_LOOK).await;
+        for process in &left {
+            if told.insert(*process) {
+                pause = SHORTEST_LOOK;
+                swept.count += 1;
+                if swept.found.len() < NAMED {
+                    swept.found.push(format!("{} (pid {})", proc.command(process.pid), process.pid));
+                }
+                let _ = send_signal(*process, Some(StopSignal::Term));
+            }
+            if killing {
+                let _ = send_signal(*process, None);
+            }
+        }
+        // A process that forks and ends all the time may be between two looks; children that cannot be reaped may not.
+        if process::childless() || start.elapsed() >= STRAY_GRACE + KILL_LIMIT {
+            // What has moved itself below another parent is still in the job's cgroup.
+            containment.kill();
+            swept.left = left.into_iter().map(|process| process.pid).collect();
+            return swept;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_LOOK);
     }
+}
+
+/// What lives below gymrun and is the job's.
+fn descendants(proc: &Proc) -> Vec<Identity> {
+    let found = proc.descendants(&process::children());
+    let ours: HashSet<i32> = found.iter().copied().chain([nix::unistd::getpid().as_raw()]).collect();
+    let stats = found.into_iter().filter_map(|pid| proc.stat(pid));
+    // A pid that was used again since the walk has another parent.
+    stats.filter(|stat| stat.alive() && ours.contains(&stat.parent)).map(|stat| stat.identity).collect()
 }

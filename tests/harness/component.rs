@@ -22,7 +22,8 @@ pub fn python() -> Option<&'static str> {
     there.then_some("python3")
 }
 
-fn skip(name: &str, why: &str) {
+/// Says that something is not here; fails if it must be.
+pub fn skip(name: &str, why: &str) {
     let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|word| word.trim() == name), "{name} is required: {why}");
     println!("skipped: {name} is not here ({why})");

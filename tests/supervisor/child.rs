@@ -3,11 +3,12 @@
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, raise, signal};
-use nix::unistd::{ForkResult, fork, setsid};
+use nix::unistd::{ForkResult, Pid, fork, setsid};
 
 /// What a trapped signal does: append `word` to `file`, take `seconds`, append `word gone`, exit with `code`.
 struct Trap {
@@ -117,6 +118,18 @@ impl Program {
             }
             "churn" => churn(parse(fields[0]), parse(fields[1])),
             "fork" => self.fork(block),
+            "session" => drop(setsid().expect("a session")),
+            "group" => nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0)).expect("a group"),
+            "rename" => nix::sys::prctl::set_name(&std::ffi::CString::new(rest).expect("text")).expect("prctl"),
+            "stopped" => raise(Signal::SIGSTOP).expect("a signal to itself"),
+            "thread" => in_a_thread(block.to_vec()),
+            // In the middle of its life it becomes another program, with its environment or with none.
+            "execute" => execute(&mut Command::new(own()), block),
+            "bare" => execute(Command::new(own()).env_clear(), block),
+            "vfork" => drop(Command::new("sleep").arg(rest).spawn().expect("sleep is everywhere")),
+            "bomb" => self.bomb(parse(rest)),
+            "chain" => self.chain(parse(rest), block),
+            "once" => self.once(rest, block),
             "daemon" => self.daemon(block),
             "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
             _ => panic!("no such step: {step}"),
@@ -154,6 +167,32 @@ impl Program {
         }
     }
 
+    /// Each of that many generations doubles, each process in a session of its own and deaf.
+    fn bomb(&mut self, generations: usize) {
+        for left in (0..generations).rev() {
+            self.fork(&["session", "ignore:TERM", &format!("bomb:{left}"), "forever"].map(str::to_owned));
+        }
+    }
+
+    /// Goes on in a child and ends, that often.
+    #[expect(unsafe_code, reason = "the program is to fork, and has one thread when it does")]
+    fn chain(&mut self, links: usize, block: &[String]) {
+        for _ in 0..links {
+            // SAFETY: as above.
+            if let ForkResult::Parent { .. } = unsafe { fork() }.expect("a fork") {
+                end(0);
+            }
+        }
+        self.run(block);
+    }
+
+    /// Does it if nobody has done it before.
+    fn once(&mut self, file: &str, block: &[String]) {
+        if OpenOptions::new().create_new(true).write(true).open(file).is_ok() {
+            self.run(block);
+        }
+    }
+
     #[expect(unsafe_code, reason = "the program is to become a daemon, and has one thread when it does")]
     fn daemon(&mut self, block: &[String]) {
         // SAFETY: as above, twice.
@@ -168,6 +207,28 @@ impl Program {
             }
         }
     }
+}
+
+fn own() -> std::path::PathBuf {
+    std::env::current_exe().expect("a test has a file")
+}
+
+fn execute(command: &mut Command, steps: &[String]) {
+    let error = command.arg("child").args(steps).exec();
+    panic!("it cannot be executed: {error}");
+}
+
+/// Forks in another thread, which lives on.
+#[expect(unsafe_code, reason = "the program is to fork")]
+fn in_a_thread(steps: Vec<String>) {
+    std::thread::spawn(move || {
+        // SAFETY: no other thread holds a lock, since the only other one waits or answers requests.
+        if let ForkResult::Child = unsafe { fork() }.expect("a fork") {
+            Program::default().run(&steps);
+            end(0);
+        }
+        sleep(1e6);
+    });
 }
 
 #[expect(unsafe_code, reason = "ignoring a signal is an unsafe call")]

@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::harness::processes::of_job;
-use crate::harness::{Program, Running, eventually, json_lines_so_far};
+use crate::harness::{Place, Program, Running, eventually, json_lines_so_far};
 use crate::plan::plan;
 
 /// A job that was started. Nobody reads its output before its end.
@@ -21,6 +21,7 @@ pub struct Job {
     pub id: String,
     pub dir: tempfile::TempDir,
     process: Program,
+    place: Place,
 }
 
 /// A job that is over.
@@ -39,15 +40,20 @@ impl Job {
     }
 
     pub fn start_with(description: &Value, change: impl FnOnce(&mut Command)) -> Self {
-        Self::start_as(description, &[], change)
+        Self::start_as(description, &[], Place::here(), change)
+    }
+
+    /// In a cgroup of its own.
+    pub fn start_in(place: Place, description: &Value) -> Self {
+        Self::start_as(description, &[], place, |_| {})
     }
 
     /// Through another program, which gets the executable and the job's directory as its last arguments.
     pub fn start_by(description: &Value, program: &[&str]) -> Self {
-        Self::start_as(description, program, |_| {})
+        Self::start_as(description, program, Place::here(), |_| {})
     }
 
-    fn start_as(description: &Value, program: &[&str], change: impl FnOnce(&mut Command)) -> Self {
+    fn start_as(description: &Value, program: &[&str], place: Place, change: impl FnOnce(&mut Command)) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
         let dir = tempfile::tempdir().expect("a scratch directory");
@@ -66,7 +72,9 @@ impl Job {
         }
         command.arg(dir.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         change(&mut command);
-        Self { id, process: Program::start(&mut command), dir }
+        place.give(dir.path());
+        place.put(&mut command);
+        Self { id, process: Program::start(&mut command), dir, place }
     }
 
     pub fn pid(&self) -> u32 {
@@ -116,6 +124,10 @@ impl Job {
             let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
         }
         assert!(left.is_empty(), "left behind: {left:?}");
+        let left = self.place.inhabitants();
+        assert!(left.is_empty(), "left behind, by its cgroup: {left:?}");
+        let left = self.place.below();
+        assert!(left.is_empty(), "cgroups left behind: {left:?}");
         let events = events(self.dir.path());
         Ended { code: ended.code, stdout: ended.stdout_bytes, stderr: ended.stderr, events, dir: self.dir }
     }

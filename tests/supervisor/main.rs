@@ -16,6 +16,7 @@
 mod cases;
 mod child;
 mod collector;
+mod containment;
 mod end;
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -36,6 +37,7 @@ const CASES: &[&[cases::Case]] = &[
     ports::CASES,
     end::CASES,
     trees::CASES,
+    containment::CASES,
     output::CASES,
     collector::CASES,
     restart::CASES,

@@ -1,0 +1,278 @@
+//! Nothing gets away, whatever it does: with cgroups and without, as root and as nobody.
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::cases::Case;
+use crate::harness::processes::Process;
+use crate::harness::{Place, eventually};
+use crate::job::{Ended, Job};
+use crate::jobs::{child, driver, server, with};
+
+pub const CASES: &[Case] = &[
+    ("nothing_gets_away_whatever_it_does", nothing_gets_away_whatever_it_does),
+    ("workers_of_a_deaf_server_go_with_it", workers_of_a_deaf_server_go_with_it),
+    ("what_multiplies_is_caught", what_multiplies_is_caught),
+    ("a_restart_finds_nothing_of_the_former_life", a_restart_finds_nothing_of_the_former_life),
+    ("a_failed_start_leaves_nothing", a_failed_start_leaves_nothing),
+    ("a_death_in_mid_run_takes_all_along", a_death_in_mid_run_takes_all_along),
+    ("the_second_signal_leaves_nothing", the_second_signal_leaves_nothing),
+    ("a_daemon_that_keeps_a_pipe_delays_nothing", a_daemon_that_keeps_a_pipe_delays_nothing),
+    ("as_the_first_process_zombies_do_not_pile_up", as_the_first_process_zombies_do_not_pile_up),
+    ("a_cgroup_that_was_left_goes_and_one_that_is_used_stays", a_cgroup_that_was_left_goes_and_one_that_is_used_stays),
+];
+
+/// Runs it in each place; whether it has cgroups there is told to `check`.
+#[track_caller]
+fn everywhere(description: &Value, mut check: impl FnMut(bool, &Ended)) {
+    for place in Place::all() {
+        let has_cgroups = place.has_cgroups;
+        let ended = Job::start_in(place, description).end();
+        check_means(has_cgroups, &ended);
+        check(has_cgroups, &ended);
+    }
+}
+
+#[track_caller]
+fn check_means(has_cgroups: bool, ended: &Ended) {
+    let contained = ended.all("contained");
+    assert_eq!(contained.len(), 1);
+    assert_eq!(contained[0]["by"], if has_cgroups { "cgroup" } else { "walk" }, "{}", contained[0]);
+    let said = contained[0][if has_cgroups { "cgroup" } else { "because" }].as_str();
+    assert!(said.is_some_and(|said| !said.is_empty()), "{}", contained[0]);
+}
+
+fn nothing_gets_away_whatever_it_does() {
+    // What a process beside the server does, and whether it needs SIGKILL.
+    let kinds = [
+        ("group", "fork { ignore:TERM forever }", true),
+        ("own_group", "fork { group ignore:TERM forever }", true),
+        ("session", "fork { session ignore:TERM forever }", true),
+        ("daemon", "daemon { ignore:TERM forever }", true),
+        ("executed", "daemon { ignore:TERM execute { forever } }", true),
+        ("renamed", "fork { rename:kworker/0:1 session ignore:TERM forever }", true),
+        ("closed", "daemon { close ignore:TERM forever }", true),
+        ("thread", "thread { session ignore:TERM forever }", true),
+        ("vforked", "vfork:100000", false),
+        // Woken up, it obeys.
+        ("stopped", "daemon { stopped forever }", false),
+        ("stopped_in_group", "fork { stopped forever }", false),
+        ("bare", "daemon { ignore:TERM bare { forever } }", true),
+    ];
+    let servers: serde_json::Map<String, Value> = kinds
+        .iter()
+        .map(|(name, steps, _)| {
+            let server = server(&format!("{steps} serve:${{port:self}} forever"));
+            ((*name).to_owned(), with(server, "grace_seconds", 0.5))
+        })
+        .collect();
+    everywhere(&json!({"servers": servers, "driver": driver("exit:0")}), |has_cgroups, ended| {
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        for (name, _, killed) in kinds {
+            let counts: Vec<&Value> = ended
+                .all("process_killed")
+                .into_iter()
+                .filter(|e| e["process"] == name)
+                .map(|e| &e["processes"])
+                .collect();
+            // Without its session and its mark a daemon is nobody's, where there are no cgroups: it goes at the end.
+            let known = killed && (has_cgroups || name != "bare");
+            assert_eq!(counts, vec![&json!(1); usize::from(known)], "{name}, cgroups: {has_cgroups}");
+        }
+        let warnings: Vec<&str> = ended.all("warning").iter().filter_map(|e| e["message"].as_str()).collect();
+        if has_cgroups {
+            assert!(warnings.is_empty(), "{warnings:?}");
+        } else {
+            let [warning] = warnings[..] else { panic!("{warnings:?}") };
+            assert!(warning.contains("1 processes that belonged to no unit") && warning.contains("(pid "), "{warning}");
+        }
+    });
+}
+
+fn workers_of_a_deaf_server_go_with_it() {
+    let steps = "fork { rename:VLLM::Worker forever } fork { rename:VLLM::Worker session forever } ignore:TERM serve:${port:self} forever";
+    let deaf = |steps: &str| with(server(steps), "grace_seconds", 0.3);
+    let description = json!({
+        "servers": {
+            "api": deaf(steps),
+            // The same with workers that are as deaf.
+            "worse": deaf(&steps.replace(" forever }", " ignore:TERM forever }")),
+        },
+        "driver": driver("exit:0"),
+    });
+    everywhere(&description, |_, ended| {
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        // The worker in a session of its own is told nothing while its server lives.
+        assert_eq!(ended.the("process_killed", "api")["processes"], json!(2));
+        assert_eq!(ended.the("process_killed", "worse")["processes"], json!(3));
+        for server in ["api", "worse"] {
+            assert_eq!(ended.the("process_exited", server)["signal"], json!(9));
+        }
+    });
+}
+
+fn what_multiplies_is_caught() {
+    // 63 processes in as many sessions, and one that is another one each moment, deaf all.
+    let steps =
+        "bomb:6 daemon { ignore:TERM chain:3000 { forever } } daemon { ignore:TERM bare { chain:3000 { forever } } }";
+    let server = with(server(&format!("{steps} serve:${{port:self}} forever")), "grace_seconds", 0.2);
+    everywhere(&json!({"servers": {"a": server}, "driver": driver("exit:0")}), |_, ended| {
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.the("process_killed", "a")["processes"].as_u64() >= Some(63));
+    });
+}
+
+fn a_restart_finds_nothing_of_the_former_life() {
+    for place in Place::all() {
+        let has_cgroups = place.has_cgroups;
+        let steps = "once:@DIR/first { daemon { ignore:TERM pid:@DIR/daemon forever } daemon { ignore:TERM bare { pid:@DIR/bare forever } } \
+                     wait:@DIR/daemon wait:@DIR/bare exit:3 } append:@DIR/second:x serve:${port:self} forever";
+        let a = with(with(server(steps), "on_exit", "restart"), "grace_seconds", 0.2);
+        let running = Job::start_in(place, &json!({"servers": {"a": a}, "driver": driver("wait:@DIR/end exit:0")}));
+        running.wait_for("second");
+        let pid = |file: &str| running.wait_for(file).trim().parse::<u32>().expect("a pid");
+        assert!(Process::find(pid("daemon")).is_none(), "the daemon lives");
+        assert_eq!(
+            Process::find(pid("bare")).is_none(),
+            has_cgroups,
+            "where there are cgroups it is known whose it is"
+        );
+        std::fs::write(running.path("end"), "").expect("a scratch file");
+        let ended = running.end();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+}
+
+fn a_failed_start_leaves_nothing() {
+    let order = "trap:TERM:@DIR/order:a:0:0 daemon { ignore:TERM bare { forever } } serve:${port:self} forever";
+    let collector = "trap:TERM:@DIR/order:collector:0:0 collector:${port:self.health}:@DIR/asked forever";
+    let description = json!({
+        "otel": {"command": child(collector), "health_check": {"path": "/"}},
+        "servers": {
+            "a": with(server(order), "grace_seconds", 0.3),
+            "b": with(with(server("fork { ignore:TERM session forever } forever"), "health_check", json!({"timeout_seconds": 0.5})), "grace_seconds", 0.3),
+        },
+        "driver": driver("append:@DIR/order:driver"),
+    });
+    everywhere(&description, |_, ended| {
+        assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"), "{}", ended.stderr);
+        assert_eq!(ended.lines("order"), ["a", "a gone", "collector", "collector gone"]);
+        assert_eq!(ended.the("process_killed", "b")["processes"], json!(1));
+    });
+}
+
+fn a_death_in_mid_run_takes_all_along() {
+    let steps =
+        "pid:@DIR/a fork { ignore:TERM forever } daemon { ignore:TERM bare { forever } } serve:${port:self} forever";
+    for (on_exit, code, class) in [("stop", 125, "process_died"), ("ignore", 7, "driver_failed")] {
+        for place in Place::all() {
+            let a = with(with(server(steps), "grace_seconds", 0.3), "on_exit", on_exit);
+            let running = Job::start_in(
+                place,
+                &json!({"servers": {"a": a}, "driver": driver("append:@DIR/ran:x wait:@DIR/end exit:7")}),
+            );
+            running.wait_for("ran");
+            let pid: i32 = running.wait_for("a").trim().parse().expect("a pid");
+            nix::sys::signal::kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
+            running.wait_for_event("process_exited", "a");
+            if on_exit == "ignore" {
+                std::fs::write(running.path("end"), "").expect("a scratch file");
+            }
+            let ended = running.end();
+            assert_eq!((ended.code, ended.class()), (Some(code), class), "{}", ended.stderr);
+            assert_eq!(ended.the("process_exited", "a")["signal"], json!(9));
+            if on_exit == "stop" {
+                assert!(
+                    ended.stderr.contains("`a`") || ended.stderr.contains("a:") || ended.stderr.contains("a "),
+                    "{}",
+                    ended.stderr
+                );
+                assert!(ended.stderr.contains("signal 9"), "{}", ended.stderr);
+            }
+        }
+    }
+}
+
+fn the_second_signal_leaves_nothing() {
+    for place in Place::all() {
+        let deaf = "daemon { ignore:TERM bare { forever } } fork { ignore:TERM session forever } ignore:TERM serve:${port:self} forever";
+        let running = Job::start_in(
+            place,
+            &json!({
+                "servers": {"a": with(server(deaf), "grace_seconds", 600)},
+                "driver": with(driver("ignore:TERM append:@DIR/up:x forever"), "grace_seconds", 600),
+            }),
+        );
+        running.wait_for("up");
+        running.signal(Signal::SIGTERM);
+        running.wait_for_event("process_stopping", "driver");
+        running.signal(Signal::SIGTERM);
+        let ended = running.end();
+        assert_eq!((ended.code, ended.class()), (Some(143), "told_to_stop"), "{}", ended.stderr);
+    }
+}
+
+fn a_daemon_that_keeps_a_pipe_delays_nothing() {
+    // A process has ended when it has, whoever still holds its output; and so has the job.
+    for place in Place::all() {
+        let keeps = "daemon { ignore:TERM pid:@DIR/daemon forever } wait:@DIR/daemon print:last exit:3";
+        let a = with(with(json!({"command": child(keeps)}), "on_exit", "ignore"), "grace_seconds", 0.3);
+        let running = Job::start_in(
+            place,
+            &json!({
+                "servers": {"a": with(a, "log", "pipe")},
+                "driver": with(driver("fork { ignore:TERM forever } wait:@DIR/end print:done exit:0"), "grace_seconds", 0.3),
+            }),
+        );
+        let exited = running.wait_for_event("process_exited", "a");
+        assert_eq!(exited["last_lines"], json!(["last"]));
+        let daemon = running.wait_for("daemon").trim().parse().expect("a pid");
+        assert!(Process::find(daemon).is_some(), "the daemon that holds the pipe has not been waited for");
+        std::fs::write(running.path("end"), "").expect("a scratch file");
+        let ended = running.end();
+        assert_eq!((ended.code, ended.stdout.as_slice()), (Some(0), b"done\n".as_slice()), "{}", ended.stderr);
+    }
+}
+
+fn as_the_first_process_zombies_do_not_pile_up() {
+    if !nix::unistd::geteuid().is_root() {
+        return crate::harness::skip("root", "only root makes a pid namespace");
+    }
+    let running = Job::start_by(
+        &json!({
+            "servers": {"a": server("orphans:500 append:@DIR/done:x serve:${port:self} forever")},
+            "driver": driver("wait:@DIR/seen"),
+        }),
+        &["unshare", "-pf", "--mount-proc", "sh", "-c", r#"exec "$0" run "$1""#],
+    );
+    running.wait_for("done");
+    let first = eventually("the first process of the namespace", || {
+        crate::harness::processes::descendants_of(running.pid()).first().map(|process| process.pid)
+    });
+    // A burst may queue up for a moment, but none of it stays.
+    eventually("all orphans are reaped", || (crate::harness::processes::zombies(first) == 0).then_some(()));
+    std::fs::write(running.path("seen"), "").expect("a scratch file");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+fn a_cgroup_that_was_left_goes_and_one_that_is_used_stays() {
+    for user in [None, Some(65_534)] {
+        let Some(place) = Place::make(true, user) else { return };
+        let path = place.path().expect("it has one").to_owned();
+        // One of a gymrun that was killed, with what a unit had made below its own; and a stranger.
+        for name in ["gymrun-1-aaaaaa", "gymrun-1-aaaaaa/0-a", "gymrun-1-aaaaaa/0-a/deeper", "other"] {
+            std::fs::create_dir(path.join(name)).expect("a cgroup");
+            if let Some(user) = user {
+                std::os::unix::fs::chown(path.join(name), Some(user), Some(user)).expect("the test is root");
+            }
+        }
+        let running = Job::start_in(place, &json!({"driver": driver("append:@DIR/up:x wait:@DIR/end exit:0")}));
+        running.wait_for("up");
+        assert!(!path.join("gymrun-1-aaaaaa").exists() && path.join("other").exists());
+        std::fs::remove_dir(path.join("other")).expect("an empty cgroup");
+        std::fs::write(running.path("end"), "").expect("a scratch file");
+        assert_eq!(running.end().code, Some(0));
+    }
+}
