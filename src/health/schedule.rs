@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::ask::{Bad, Effort, Prober};
@@ -12,7 +13,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const USUAL: Duration = Duration::from_millis(40);
 const LONGEST: Duration = Duration::from_secs(1);
 /// A question that has been open for that long is itself the answer when the time is over.
-const OPEN: Duration = Duration::from_millis(100);
+const OPEN: Duration = Duration::from_secs(1);
 
 /// How long to wait between two questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
     };
     loop {
         let asked = Instant::now();
-        let bad = match timeout_at(end, question(prober, &mut accept)).await {
+        let bad = match question(prober, &mut accept, end).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(bad)) => bad,
             Err(_) => return Err(unanswered(last, asked)),
@@ -74,7 +75,7 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
             sleep_until(end).await;
             let asked = Instant::now();
             let most = USUAL.max(prober.limit().min(LONGEST));
-            return match timeout_at(asked + most, question(prober, &mut accept)).await {
+            return match question(prober, &mut accept, asked + most).await {
                 Ok(answer) => answer.map_err(|bad| bad.text),
                 Err(_) => Err(unanswered(last, asked)),
             };
@@ -83,13 +84,17 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
     }
 }
 
-/// Asks once; one who may not answer has given a bad answer.
+/// Asks once; one who may not answer has given a bad answer. The error is that there was none by `end`.
 async fn question<A: Future<Output = Result<(), String>>>(
     prober: &mut Prober,
     accept: &mut impl FnMut(Option<SocketAddr>) -> A,
-) -> Result<(), Bad> {
-    let answered = prober.ask().await?;
-    accept(answered).await.map_err(|text| Bad { text, effort: Effort::Much })
+    end: Instant,
+) -> Result<Result<(), Bad>, Elapsed> {
+    Ok(match timeout_at(end, prober.ask()).await? {
+        // Whether it counts is found out here, at no cost of the server's.
+        Ok(answered) => accept(answered).await.map_err(|text| Bad { text, effort: Effort::Much }),
+        Err(bad) => Err(bad),
+    })
 }
 
 /// Asks each `interval` until `threshold` answers in a row were bad; gives the last of them. Nobody is asked at once:
@@ -103,12 +108,16 @@ pub async fn wait_until_hung<A: Future<Output = Result<(), String>>>(
     let mut failures = 0;
     loop {
         sleep(interval.max(Duration::from_millis(1))).await;
-        match question(prober, &mut accept).await {
+        let answer = match prober.ask().await {
+            Ok(answered) => accept(answered).await,
+            Err(bad) => Err(bad.text),
+        };
+        match answer {
             Ok(()) => failures = 0,
-            Err(bad) => {
+            Err(answer) => {
                 failures += 1;
                 if failures >= threshold {
-                    return bad.text;
+                    return answer;
                 }
             }
         }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigHandler, SigSet, Signal, raise, signal};
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
+use crate::listen::{self, answer};
+
 /// What a trapped signal does: append `word` to `file`, take `seconds`, append `word gone`, exit with `code`.
 struct Trap {
     signal: Signal,
@@ -112,6 +114,8 @@ impl Program {
             "undumpable" => nix::sys::prctl::set_dumpable(false).expect("prctl"),
             "serve" => serve(parse(fields[0]), fields.get(1).map_or("200", |s| s)),
             "until" => serve_until(&fields),
+            "listen" => listen::step(&fields),
+            "connect" => end(i32::from(std::net::TcpStream::connect(("127.0.0.1", parse(rest))).is_err())),
             "collector" => collect(&fields),
             "write" => {
                 std::fs::write(fields[0], rest[fields[0].len() + 1..].replace('_', " ")).expect("a file to write")
@@ -131,6 +135,12 @@ impl Program {
             "chain" => self.chain(parse(rest), block),
             "once" => self.once(rest, block),
             "daemon" => self.daemon(block),
+            "hidden" => {
+                self.daemon(&[vec!["anew".to_owned(), "{".to_owned()], block.to_vec(), vec!["}".to_owned()]].concat())
+            }
+            "anew" => anew(block),
+            "unless" if std::path::Path::new(rest).exists() => {}
+            "unless" => self.run(block),
             "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
             _ => panic!("no such step: {step}"),
         }
@@ -260,10 +270,12 @@ fn wait_for(file: &str) {
     }
 }
 
-fn answer(mut stream: std::net::TcpStream, status: &str) {
-    let mut request = [0; 4096];
-    let _ = stream.read(&mut request);
-    let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+/// Becomes a child with these steps and without any variable, so that nothing tells whose it is.
+fn anew(steps: &[String]) {
+    use std::os::unix::process::CommandExt as _;
+    let own = std::env::current_exe().expect("a test has a file");
+    let error = std::process::Command::new(own).arg("child").args(steps).env_clear().exec();
+    panic!("cannot begin anew: {error}");
 }
 
 /// Answers every request with a status.

@@ -13,6 +13,7 @@
     reason = "tests"
 )]
 
+mod answers;
 mod cases;
 mod child;
 mod collector;
@@ -22,6 +23,7 @@ mod end;
 mod harness;
 mod job;
 mod jobs;
+mod listen;
 mod output;
 mod plan;
 mod ports;
@@ -35,6 +37,7 @@ use std::process::ExitCode;
 const CASES: &[&[cases::Case]] = &[
     start::CASES,
     ports::CASES,
+    answers::CASES,
     end::CASES,
     trees::CASES,
     containment::CASES,

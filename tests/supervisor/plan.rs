@@ -204,7 +204,7 @@ fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
     Probe {
         question: question(probe, own, port),
         timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
-        interval_seconds: None,
+        interval_seconds: probe["interval_seconds"].as_f64(),
     }
 }
 
@@ -223,6 +223,7 @@ fn question(probe: &Value, own: &str, port: Option<PortChoice>) -> Question {
         host: of_host.then(|| Text::from(probe["host"].as_str().unwrap_or("127.0.0.1"))),
         // As a compiled plan has it: a fixed port is a number.
         port: of_host.then(|| match (own, port) {
+            _ if probe["port"].is_string() => text(probe["port"].as_str().expect("text"), own),
             ("otel_collector", _) => health(),
             (_, Some(PortChoice::Fixed(port))) => Text::from(port.to_string()),
             _ => Text::reference(Reference::Port { process: own.to_owned(), key: None }),

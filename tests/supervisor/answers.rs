@@ -1,0 +1,279 @@
+//! Whose answer counts: a server is not ready because somebody else listens on its port.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use gymrun::procfs::Proc;
+use serde_json::{Value, json};
+
+use crate::cases::Case;
+use crate::harness::{Program, eventually, free_port};
+use crate::job::{Ended, Job, job};
+use crate::jobs::{child, driver, server, with};
+use crate::listen::has_ipv6;
+
+pub const CASES: &[Case] = &[
+    ("an_older_listener_does_not_answer_for_a_server", an_older_listener_does_not_answer_for_a_server),
+    ("another_units_listener_does_not_answer_for_a_server", another_units_listener_does_not_answer_for_a_server),
+    ("a_port_is_shared_among_ones_own_only", a_port_is_shared_among_ones_own_only),
+    ("a_listener_of_ones_own_counts_however_it_came_to_be", a_listener_of_ones_own_counts_however_it_came_to_be),
+    ("a_listener_that_cannot_be_told_counts_with_one_warning", a_listener_that_cannot_be_told_counts_with_one_warning),
+    ("a_listener_of_another_user_counts_with_one_warning", a_listener_of_another_user_counts_with_one_warning),
+    ("a_listener_outside_of_a_container_counts_with_one_warning", a_listener_outside_of_a_container_counts),
+    ("what_a_former_life_left_listening_does_not_answer", what_a_former_life_left_listening_does_not_answer),
+    ("a_stranger_does_not_keep_a_hanging_server_alive", a_stranger_does_not_keep_a_hanging_server_alive),
+    ("somebody_else_may_be_asked_on_purpose", somebody_else_may_be_asked_on_purpose),
+];
+
+/// A process that is none of the job's, and runs these steps.
+pub fn stranger(steps: &str) -> Program {
+    let own = std::env::current_exe().expect("a test has a file");
+    let mut command = Command::new(own);
+    Program::start(command.arg("child").args(steps.split_ascii_whitespace()).stdin(Stdio::null()))
+}
+
+/// Waits until a file is there, and whoever starts from now on is younger than the process.
+pub fn wait_until_it_is_older(program: &Program, file: &Path) {
+    eventually("it listens", || file.exists().then_some(()));
+    let started = Proc::default().identity(program.pid().cast_signed()).expect("it runs").started;
+    eventually("it is older than what comes", || {
+        let text = std::fs::read_to_string("/proc/uptime").expect("Linux");
+        let uptime: f64 = text.split(' ').next().expect("two numbers").parse().expect("a number");
+        // In ticks of a hundredth of a second.
+        (uptime * 100.0 > started as f64 + 3.0).then_some(())
+    });
+}
+
+fn port_of(running: &Job, process: &str) -> u64 {
+    let event = running.wait_for_event("ports_chosen", "");
+    event["ports"][process].as_u64().expect("a port")
+}
+
+/// The warnings about a process.
+fn warnings<'a>(ended: &'a Ended, process: &str) -> Vec<&'a str> {
+    let about = ended.all("warning").into_iter().filter(|event| event["process"] == process);
+    about.filter_map(|event| event["message"].as_str()).collect()
+}
+
+fn an_older_listener_does_not_answer_for_a_server() {
+    for check in [
+        json!({"timeout_seconds": 1}),
+        json!({"timeout_seconds": 1, "host": "localhost"}),
+        json!({"timeout_seconds": 1, "type": "tcp"}),
+        json!({"timeout_seconds": 1, "type": "exec", "command": child("connect:${port:self}")}),
+    ] {
+        let running = Job::start(&json!({
+            "services": {"gate": {"type": "task", "command": child("wait:@DIR/go")}},
+            "servers": {"victim": with(with(server("forever"), "depends_on", json!(["gate"])), "health_check", check.clone())},
+            "driver": driver("append:@DIR/ran:x"),
+        }));
+        let port = port_of(&running, "victim");
+        // It may listen where gymrun holds the port, since that does not.
+        let up = running.path("up");
+        let mut stranger = stranger(&format!("listen:own4:{port} append:{}:x forever", up.display()));
+        wait_until_it_is_older(&stranger, &up);
+        std::fs::write(running.path("go"), "").expect("a scratch file");
+        let ended = running.end();
+        assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"), "{check}: {}", ended.stderr);
+        let answer = ended.the("process_not_ready", "victim")["answer"].as_str().unwrap_or_default().to_owned();
+        let named = format!("port {port} is answered by pid {} (`", stranger.pid());
+        assert!(answer.starts_with(&named), "{check}: {answer}");
+        assert!(answer.ends_with("not by this process: it is older"), "{check}: {answer}");
+        assert!(ended.file("ran").is_empty());
+        assert!(stranger.status().is_none());
+    }
+}
+
+fn another_units_listener_does_not_answer_for_a_server() {
+    for port in [json!("auto"), json!(free_port())] {
+        let victim = |steps: &str| {
+            with(with(server(steps), "port", port.clone()), "health_check", json!({"timeout_seconds": 2}))
+        };
+        let older = json!({
+            "thief": server("serve:${port:victim} serve:${port:self} forever"),
+            "victim": with(victim("forever"), "depends_on", json!(["thief"])),
+        });
+        // Here it is the process that listens which is younger.
+        let younger = json!({
+            "thief": server("wait:@DIR/up fork { serve:${port:victim} forever } serve:${port:self} forever"),
+            "victim": victim("append:@DIR/up:x forever"),
+        });
+        for (servers, why) in [(older, "it is older"), (younger, "it is part of `thief`")] {
+            let ended = job(&json!({"servers": servers}));
+            assert_eq!(ended.code, Some(125));
+            let answer = ended.the("process_not_ready", "victim")["answer"].as_str().unwrap_or_default().to_owned();
+            // Which of the two is said of one that is both depends on the clock's ticks.
+            let said = answer.contains(why) || answer.contains("it is part of `thief`");
+            assert!(answer.contains("not by this process") && said, "{answer}");
+        }
+    }
+}
+
+fn a_port_is_shared_among_ones_own_only() {
+    let shared = "listen:own4:${port:victim}:200:share";
+    let ended = job(&json!({"servers": {
+        "thief": server(&format!("{shared} serve:${{port:self}} forever")),
+        "victim": with(
+            with(server(&format!("{shared} forever")), "depends_on", json!(["thief"])),
+            "health_check",
+            json!({"timeout_seconds": 1}),
+        ),
+    }}));
+    assert_eq!(ended.code, Some(125));
+    let answer = ended.the("process_not_ready", "victim")["answer"].as_str().unwrap_or_default().to_owned();
+    assert!(answer.contains("not by this process"), "{answer}");
+}
+
+fn a_listener_of_ones_own_counts_however_it_came_to_be() {
+    let mut servers = serde_json::Map::new();
+    let mut add = |steps: &str, host: &str| {
+        let check = json!({"host": host, "timeout_seconds": 30});
+        servers.insert(format!("s{}", servers.len()), with(server(steps), "health_check", check));
+    };
+    for steps in [
+        "listen:own4:${port:self} forever",
+        "listen:any4:${port:self} forever",
+        "fork { listen:own4:${port:self} forever } forever",
+        "fork { fork { listen:own4:${port:self} forever } forever } forever",
+        "daemon { listen:own4:${port:self} forever } forever",
+        // Inherited: two processes have one socket.
+        "listen:own4:${port:self} fork { forever } forever",
+        "fork { listen:own4:${port:self}:200:share forever } listen:own4:${port:self}:200:share forever",
+    ] {
+        add(steps, "127.0.0.1");
+    }
+    if has_ipv6() {
+        add("listen:dual:${port:self} forever", "127.0.0.1");
+        add("listen:dual:${port:self} forever", "::1");
+        add("listen:mapped:${port:self} forever", "127.0.0.1");
+        add("listen:own6:${port:self} forever", "localhost");
+        add("listen:any6:${port:self} forever", "localhost");
+        add("listen:own4:${port:self} listen:own6:${port:self}:503 forever", "localhost");
+    }
+    let ended = job(&json!({"servers": servers, "driver": driver("exit:0")}));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+}
+
+/// A job whose server does not listen, and does not end before it has been asked many times if it is alive.
+fn doubtful(steps: &str) -> Value {
+    json!({
+        "servers": {"victim": with(server(steps), "liveness", json!({"interval_seconds": 0.02}))},
+        "driver": driver("sleep:0.3"),
+    })
+}
+
+#[track_caller]
+fn counts_with_one_warning(ended: &Ended, who: &str) {
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let warnings = warnings(ended, "victim");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains(who) && warnings[0].contains("it counts"), "{warnings:?}");
+}
+
+fn a_listener_that_cannot_be_told_counts_with_one_warning() {
+    // Younger, and of nobody's tree.
+    let running = Job::start(&doubtful("append:@DIR/up:x forever"));
+    running.wait_for("up");
+    let stranger = stranger(&format!("listen:own4:{} forever", port_of(&running, "victim")));
+    counts_with_one_warning(&running.end(), &format!("it is pid {} (`", stranger.pid()));
+    // Its own, which has done everything to hide that.
+    let ended = job(&doubtful("hidden { listen:own4:${port:self} forever } forever"));
+    counts_with_one_warning(&ended, "it is pid ");
+}
+
+fn a_listener_of_another_user_counts_with_one_warning() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can start a process of another user");
+        return;
+    }
+    let nobody = 65534;
+    let running = Job::start_with(&doubtful("append:@DIR/up:x forever"), |command| {
+        let dir = command.get_args().last().expect("the job's directory").to_owned();
+        std::os::unix::fs::chown(dir, Some(nobody), Some(nobody)).expect("root may");
+        command.uid(nobody).gid(nobody);
+    });
+    running.wait_for("up");
+    let _stranger = stranger(&format!("listen:any4:{} forever", port_of(&running, "victim")));
+    counts_with_one_warning(&running.end(), "it is a process of user 0 that cannot be looked at");
+}
+
+fn a_listener_outside_of_a_container_counts() {
+    let unshared = ["unshare", "--fork", "--pid", "--mount-proc"];
+    let there = Command::new(unshared[0]).args(&unshared[1..]).arg("true").stderr(Stdio::null()).status();
+    if !there.is_ok_and(|status| status.success()) {
+        println!("skipped: no namespace of processes can be made here");
+        return;
+    }
+    let running = Job::start_by(
+        &doubtful("append:@DIR/up:x forever"),
+        &["sh", "-c", &format!("exec {} \"$0\" run \"$1\"", unshared.join(" "))],
+    );
+    running.wait_for("up");
+    let _stranger = stranger(&format!("listen:own4:{} forever", port_of(&running, "victim")));
+    counts_with_one_warning(&running.end(), "cannot be looked at");
+}
+
+fn what_a_former_life_left_listening_does_not_answer() {
+    let first =
+        "unless:@DIR/again { append:@DIR/again:x hidden { listen:own4:${port:self} forever } wait:@DIR/die exit:1 }";
+    let running = Job::start(&json!({
+        "servers": {"a": {
+            "command": child(&format!("{first} forever")),
+            "port": "auto",
+            "health_check": {"timeout_seconds": 2},
+            "on_exit": "restart",
+            "restart": {"limit": 1},
+        }},
+        "driver": driver("append:@DIR/driving:x forever"),
+    }));
+    running.wait_for("driving");
+    std::fs::write(running.path("die"), "").expect("a scratch file");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    let answer = ended.the("process_not_ready", "a")["answer"].as_str().unwrap_or_default().to_owned();
+    assert!(answer.ends_with("not by this process: it is older"), "{answer}");
+    let taken =
+        warnings(&ended, "a").into_iter().filter(|text| text.contains("has been taken meanwhile: it is held by pid"));
+    assert_eq!(taken.count(), 1, "{:?}", warnings(&ended, "a"));
+}
+
+fn a_stranger_does_not_keep_a_hanging_server_alive() {
+    let port = free_port();
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let (go, up) = (scratch.path().join("go"), scratch.path().join("up"));
+    let stranger =
+        stranger(&format!("append:{}:x wait:{} listen:own4:{port}:200:patient forever", up.display(), go.display()));
+    wait_until_it_is_older(&stranger, &up);
+    let victim = server("listen:own4:${port:self}:200:closes=@DIR/close forever");
+    let running = Job::start(&json!({
+        "servers": {"victim": with(with(victim, "port", port), "liveness", json!({"interval_seconds": 0.5}))},
+        "driver": driver("append:@DIR/driving:x forever"),
+    }));
+    running.wait_for("driving");
+    std::fs::write(&go, "").expect("a scratch file");
+    std::fs::write(running.path("close"), "").expect("a scratch file");
+    let ended = running.end();
+    assert_eq!((ended.code, ended.class()), (Some(125), "process_died"), "{}", ended.stderr);
+    let answer = ended.the("process_hung", "victim")["answer"].as_str().unwrap_or_default().to_owned();
+    assert!(answer.contains(&format!("pid {}", stranger.pid())) && answer.ends_with("it is older"), "{answer}");
+}
+
+fn somebody_else_may_be_asked_on_purpose() {
+    // A worker that is ready when its head is.
+    let ended = job(&json!({
+        "servers": {
+            "head": server("serve:${port:self} forever"),
+            "worker": {
+                "command": child("forever"),
+                "port": "auto",
+                "depends_on": ["head"],
+                "health_check": {"port": "${port:head}", "timeout_seconds": 30},
+            },
+        },
+        "driver": driver("exit:0"),
+    }));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.all("warning").is_empty());
+}
