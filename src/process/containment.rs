@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use nix::unistd::{AccessFlags, geteuid};
 
 use super::cgroup::{self, Cgroup};
+use super::guard::Guard;
 use crate::procfs::Proc;
 
 /// How the name of a job's cgroup begins.
@@ -42,6 +43,7 @@ pub struct Containment {
 struct Job {
     cgroup: Cgroup,
     _lock: File,
+    guard: Option<Guard>,
 }
 
 impl Containment {
@@ -74,6 +76,13 @@ impl Containment {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
         let last: String = name.chars().map(plain).take(64).collect();
         Some(Cgroup::make(job.path(), job.name(), &format!("{number}-{last}")))
+    }
+
+    /// Ends the guard: from now on nobody kills the cgroup but by [`Containment::kill`].
+    pub fn dismiss_guard(&mut self) {
+        if let Ok(job) = &mut self.job {
+            job.guard = None;
+        }
     }
 
     /// Kills all that is in the job's cgroup, at once.
@@ -145,7 +154,9 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
         if let Some(lock) = lock(cgroup.path())
             && cgroup.path().exists()
         {
-            return Ok(Job { cgroup, _lock: lock });
+            // Without one a killed gymrun leaves more behind; nothing else changes.
+            let guard = Guard::start(&cgroup).ok();
+            return Ok(Job { cgroup, _lock: lock, guard });
         }
     }
 }
@@ -174,7 +185,7 @@ fn lock(path: &Path) -> Option<File> {
 fn left(path: &Path) -> Option<Job> {
     let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
     let lock = lock(path).filter(|_| named)?;
-    Some(Job { cgroup: Cgroup::at(path), _lock: lock })
+    Some(Job { cgroup: Cgroup::at(path), _lock: lock, guard: None })
 }
 
 /// The pids of what lives in the cgroup that a killed gymrun left.

@@ -11,6 +11,7 @@ mod cgroup;
 mod containment;
 mod copy;
 mod exit;
+mod guard;
 mod helper;
 mod kill;
 mod launch;

@@ -1,6 +1,8 @@
 //! Which children there are: spawned ones, adopted ones, and those that are none of the job's.
 
 use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
@@ -26,14 +28,16 @@ struct Child {
 /// The children that were spawned and not reaped yet.
 pub(super) struct Registry {
     /// Held while a child is forked and executed, which may take long (a file system that does not answer), and while
-    /// a process is reaped that the map does not have: the standard library itself waits for a child that could not be
-    /// executed, so nobody else may take that one away.
+    /// a process is reaped that the map does not have: whoever forks waits itself for a child that could not be executed,
+    /// so nobody else may take that one away.
     gate: Mutex<()>,
     /// Held for moments only: anybody may ask for it.
     children: Mutex<HashMap<i32, Child>>,
     /// There is a new child to wait for.
     spawned: Condvar,
     strangers: Strangers,
+    /// The pid of the job's guard, if it has one: a child that is none of the job's. 0 is none.
+    guard: AtomicI32,
 }
 
 impl Registry {
@@ -44,6 +48,7 @@ impl Registry {
             children: Mutex::default(),
             spawned: Condvar::new(),
             strangers: Strangers::note(&Proc::default()),
+            guard: AtomicI32::new(0),
         }
     }
 
@@ -54,6 +59,15 @@ impl Registry {
     /// To be held while a child is forked, executed, put in here and announced.
     pub(super) fn begin_spawn(&self) -> MutexGuard<'_, ()> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the guard of the job, which has gymrun as its parent.
+    pub(super) fn spawn_guard(&self, fork: impl FnOnce() -> io::Result<i32>) -> io::Result<()> {
+        // Until its pid is known it must not be taken for an orphan.
+        let _gate = self.begin_spawn();
+        self.guard.store(fork()?, Ordering::SeqCst);
+        self.spawned.notify_all();
+        Ok(())
     }
 
     /// A child runs; its end is not told before it is announced.
@@ -100,6 +114,8 @@ impl Registry {
         };
         if gate.is_some() {
             if !self.reap_spawned(pid) {
+                // From then on the number may be anybody's.
+                let _ = self.guard.compare_exchange(pid, 0, Ordering::SeqCst, Ordering::SeqCst);
                 let _ = wait(Some(pid), libc::WEXITED | libc::WNOHANG);
             }
             return;
@@ -136,7 +152,9 @@ impl Registry {
     /// The children of gymrun that are the job's. One that is being spawned may be among them.
     pub(super) fn children(&self) -> Vec<i32> {
         let proc = Proc::default();
-        let all = proc.children(nix::unistd::getpid().as_raw());
+        let mut all = proc.children(nix::unistd::getpid().as_raw());
+        let guard = self.guard.load(Ordering::SeqCst);
+        all.retain(|pid| *pid != guard);
         self.strangers.without(&proc, all)
     }
 

@@ -82,7 +82,7 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
     let sink = options.sink.clone();
     let job_dir = options.job_dir.clone();
     let (reports, inbox) = mpsc::unbounded_channel();
-    let containment = Containment::choose(&Proc::default());
+    let mut containment = Containment::choose(&Proc::default());
     sink.emit(EventKind::Contained(match containment.cgroup() {
         Ok(path) => Means::Cgroup { cgroup: path.display().to_string() },
         Err(reason) => Means::Walk { because: reason.to_owned() },
@@ -92,6 +92,7 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
         Err(problem) => return Outcome::failed(sentence(&problem)),
     };
     let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
+    containment.dismiss_guard();
     let swept = teardown::sweep(&containment).await;
     if swept.count > 0 {
         let more = if swept.count > swept.found.len() { ", ..." } else { "" };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{PipeReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::directory::JobDirectory;
 use super::gymrun::{gymrun, repository};
+use super::place::Place;
 use super::processes::Watch;
 use super::program::{Ended, Program, Running};
 
@@ -112,6 +113,21 @@ impl Job {
     #[track_caller]
     pub fn start(&self, arguments: &[&str]) -> Running {
         Running::start(&mut self.command(&["run"], arguments))
+    }
+
+    /// Starts it with pipes that whoever asks for them reads.
+    #[track_caller]
+    pub fn start_piped(&self, arguments: &[&str]) -> Program {
+        let mut command = self.command(&["run"], arguments);
+        Program::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    /// Starts it in a cgroup of a test.
+    #[track_caller]
+    pub fn start_in(&self, place: &Place, arguments: &[&str]) -> Running {
+        let mut command = self.command(&["run"], arguments);
+        place.put(&mut command);
+        Running::start(&mut command)
     }
 
     /// Starts it with a stdout and a stderr that take nothing as long as what comes with it is there: a full pipe.

@@ -1,0 +1,110 @@
+//! What `result.json` says of how a job's processes ended: in which order, who had to be killed, who was never started.
+
+mod harness;
+
+use harness::{Job, eventually};
+use serde_json::{Value, json};
+
+fn result(job: &Job) -> Value {
+    job.directory().json("result.json")
+}
+
+#[test]
+fn the_order_of_the_end_and_who_needed_sigkill() {
+    // The model takes its time and says 143; the agent's workers, and then itself, are deaf.
+    let text = r#"name: t
+services:
+  model: {shell: 'trap "sleep 0.5; exit 143" TERM; while :; do sleep 0.05; done', grace_seconds: 20}
+  agent:
+    shell: 'trap "" TERM; sleep 300 & setsid sleep 300 & while :; do sleep 1; done'
+    depends_on: [model]
+    grace_seconds: 1
+driver: {command: ["true"]}
+"#;
+    let job = Job::new("job.yaml", text);
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let result = result(&job);
+    assert_eq!(result["stop_order"], json!(["driver", "agent", "model", "otel_collector"]));
+    let processes = &result["processes"];
+    // What was asked to stop has not failed, whatever it says.
+    for (name, exit) in
+        [("model", json!({"code": 143})), ("agent", json!({"signal": 9})), ("driver", json!({"code": 0}))]
+    {
+        assert_eq!((&processes[name]["state"], &processes[name]["exit"]), (&json!("stopped"), &exit), "{name}");
+    }
+    assert_eq!(processes["model"]["killed"], Value::Null);
+    assert!(processes["agent"]["killed"].as_u64() >= Some(3), "{processes}");
+    assert!(ended.stderr.contains("agent: needed SIGKILL ("), "{}", ended.stderr);
+}
+
+#[test]
+fn who_was_never_started_and_why() {
+    let text = "name: t\notel: {enabled: false}\nservices:\n  \
+                a: {type: task, shell: 'echo boom >&2; exit 4'}\n  \
+                b: {command: [sleep, '300'], depends_on: [a]}\n  \
+                c: {command: [sleep, '300'], depends_on: [b]}\n\
+                driver: {command: ['true']}\n";
+    let job = Job::new("job.yaml", text);
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    let result = result(&job);
+    assert_eq!(result["class"], "start_failed");
+    assert_eq!(result["processes"]["a"]["reason"], "exited 4");
+    for name in ["b", "c", "driver"] {
+        let process = &result["processes"][name];
+        assert_eq!(
+            (&process["state"], &process["reason"], &process["pid"]),
+            (&json!("skipped"), &json!("a failed"), &Value::Null)
+        );
+    }
+    assert!(ended.stderr.contains("boom"), "{}", ended.stderr);
+}
+
+#[test]
+fn what_cannot_be_executed_is_named_for_servers_and_drivers_alike() {
+    let job = Job::new("job.yaml", "name: t\n");
+    let folder = job.folder().display().to_string();
+    std::fs::write(job.folder().join("plain"), "no program").expect("a file");
+    for (entry, code, words) in [
+        ("command: [no-such-bin]", 127, "`no-such-bin` is not found".to_owned()),
+        ("command: [./plain]", 126, format!("`{folder}/./plain` is not executable")),
+        ("command: [./gone]", 127, format!("`{folder}/./gone` does not exist")),
+        (
+            "command: ['true'], cwd: /no/such/folder",
+            125,
+            "the working directory `/no/such/folder` does not exist".to_owned(),
+        ),
+    ] {
+        for (text, code, class, process) in [
+            (format!("services:\n  a: {{{entry}}}\ndriver: {{command: ['true']}}\n"), 125, "start_failed", "a"),
+            (format!("driver: {{{entry}}}\n"), code, "driver_not_started", "driver"),
+        ] {
+            job.rewrite(&format!("name: t\notel: {{enabled: false}}\n{text}"));
+            let ended = job.run(&[]);
+            assert_eq!(ended.code, Some(code), "{text}\n{}", ended.stderr);
+            let result = result(&job);
+            assert_eq!(result["class"], class, "{text}");
+            let reason = result["processes"][process]["reason"].as_str().unwrap_or_default().to_owned();
+            assert!(reason.contains(&words) && ended.stderr.contains(&words), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn readers_that_go_away_change_nothing() {
+    // `gymrun job.yaml 2>&1 | head -1`: the pipe is closed while all run.
+    let text = "name: t\notel: {enabled: false}\nservices:\n  \
+                a: {shell: 'echo line; sleep 300', log: pipe}\n\
+                driver: {shell: 'echo first; until test -e go; do sleep 0.05; done; for i in $(seq 500); do echo more; done; exit 3'}\n";
+    let job = Job::new("job.yaml", text);
+    let mut program = job.start_piped(&[]);
+    let (mut stdout, stderr) = (program.stdout().expect("a pipe"), program.stderr().expect("a pipe"));
+    std::io::Read::read_exact(&mut stdout, &mut [0]).expect("the first line");
+    drop((stdout, stderr));
+    std::fs::write(job.folder().join("go"), "").expect("a file");
+    let status = eventually("its end", || program.status());
+    assert_eq!(status.code(), Some(3), "{status:?}");
+    assert_eq!(result(&job)["class"], "driver_failed");
+    assert!(job.directory().text("logs/driver.log").ends_with("more\n"));
+}
