@@ -92,6 +92,36 @@ install_rotel() {
   ln -s "$directory"/lib/python3*/site-packages/rotel/rotel-agent "$GYMRUN_BENCH_ROTEL"
 }
 
+# Peers of the benches only: supervisors and libraries of Python, in a venv, since an interpreter's own site-packages may import much at each start.
+install_python_peers() {
+  local directory python
+  directory=$CACHE/bench-peers-$(fingerprint "$CI_DIRECTORY/bench-peers/requirements.txt")
+  export GYMRUN_BENCH_PYTHON=$directory/bin/python
+  [[ -e $directory/installed ]] && return
+  say "supervisord, honcho, circus and psutil: installing"
+  python=$(find_python_3_13) || python=$(command -v python3) || die "the peers need python3 with its venv module"
+  rm -rf "$directory"
+  mkdir -p "$CACHE"
+  quietly "$python" -m venv "$directory"
+  quietly "$directory/bin/python" -m pip install --no-input --requirement "$CI_DIRECTORY/bench-peers/requirements.txt"
+  touch "$directory/installed"
+}
+
+# A peer of the benches only. Debian's package is installed, since its programs call each other by their places in /usr/bin; it starts no service. Where
+# that cannot be done the bench says that it is absent.
+install_s6() {
+  if ! command -v s6-svscan >/dev/null; then
+    say "s6: installing Debian's package"
+    quietly apt-get -o Acquire::Retries=3 update || true
+    quietly apt-get install --yes --no-install-recommends s6 || {
+      say "s6: cannot be installed here"
+      return 0
+    }
+  fi
+  GYMRUN_BENCH_S6=$(dirname "$(command -v s6-svscan)")
+  export GYMRUN_BENCH_S6
+}
+
 # Debian's package is unpacked, not installed: installing it would start its service on port 9100.
 install_node_exporter() {
   local directory=$CACHE/node-exporter
