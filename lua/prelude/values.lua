@@ -131,9 +131,19 @@ function values.finish(value, kind, type_name, file, line)
   return out
 end
 
--- A value that hooks are shown: `fields` (a set) are all that may be asked of its outermost table.
+-- Freezes a table that nobody else holds, without a copy; finished values inside stay as they are.
+local function seal(data, info)
+  for key, item in next, data do
+    if type(item) == "table" and not hidden[item] then
+      data[key] = seal(item, {})
+    end
+  end
+  return wrap(data, info)
+end
+
+-- A value that hooks are shown: `fields` (a set) are all that may be asked of its outermost table. It is made for that.
 function values.show(value, label, fields)
-  return values.freeze(value, { label = label, fields = fields })
+  return seal(value, { label = label, fields = fields })
 end
 
 -- A library table that authors can read and not change.

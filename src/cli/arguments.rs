@@ -10,6 +10,7 @@ use crate::diag::{Problem, Problems, exit, render};
 use crate::inputs::World;
 use crate::plan::Plan;
 use crate::policy::{self, LogSink, Request};
+use crate::process::share_one_heap;
 
 /// Runs an evaluation or RL job of NVIDIA NeMo Gym as one supervised whole.
 ///
@@ -130,9 +131,21 @@ pub(super) enum Show {
     Order,
 }
 
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be run.
+    Run,
+    /// To be shown.
+    Show,
+    /// To know whether it can be made; secrets need not be there.
+    Check,
+}
+
 impl JobArguments {
-    /// The plan of a job on the real machine. `secrets`: whether they must be there.
-    pub(super) fn load(&self, file: &Path, driver_arguments: &[String], secrets: bool) -> Result<Plan, Problems> {
+    /// The plan of a job on the real machine.
+    pub(super) fn load(&self, file: &Path, driver_arguments: &[String], purpose: Purpose) -> Result<Plan, Problems> {
+        share_one_heap();
         let world =
             World::real().map_err(|error| Problem::new(format!("cannot tell the working directory: {error}")))?;
         let verbose = self.verbose;
@@ -147,7 +160,8 @@ impl JobArguments {
                     let _ = writeln!(io::stderr().lock(), "{line}");
                 }
             }),
-            ..Request::new(file, World { look_up_secrets: secrets, ..world })
+            goes_on: purpose == Purpose::Run,
+            ..Request::new(file, World { look_up_secrets: purpose != Purpose::Check, ..world })
         })
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::arguments::{CheckArguments, print, say_problems};
+use super::arguments::{CheckArguments, Purpose, print, say_problems};
 use crate::diag::{Problems, exit};
 
 /// Checks the files; 2 if one of them is no valid job.
 pub(super) fn run(arguments: &CheckArguments) -> i32 {
     let mut code = exit::OK;
     for file in &arguments.files {
-        let checked = arguments.job.load(file, &[], false);
+        let checked = arguments.job.load(file, &[], Purpose::Check);
         let good = checked.is_ok();
         let problems = match checked {
             Ok(plan) => plan.warnings.into_iter().collect(),

@@ -1,6 +1,6 @@
 //! `gymrun plan FILE`: what would run, as text, JSON or YAML.
 
-use super::arguments::{Format, PlanArguments, Show, print, say_problems};
+use super::arguments::{Format, PlanArguments, Purpose, Show, print, say_problems};
 use crate::diag::exit;
 use crate::plan::Plan;
 use crate::report::{PlanView, plan_text};
@@ -8,7 +8,7 @@ use crate::yaml;
 
 /// Prints the plan; 2 if the job is invalid.
 pub(super) fn run(arguments: &PlanArguments) -> i32 {
-    match arguments.job.load(&arguments.file, &arguments.arguments, true) {
+    match arguments.job.load(&arguments.file, &arguments.arguments, Purpose::Show) {
         Ok(plan) => {
             let mut warnings = crate::diag::Problems::new();
             plan.warnings.iter().cloned().for_each(|w| warnings.push(w));

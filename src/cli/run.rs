@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
-use super::arguments::{Format, PlanArguments, RunArguments, say_problems};
+use super::arguments::{Format, PlanArguments, Purpose, RunArguments, say_problems};
 use super::recorder::Recorder;
 use crate::diag::{Problem, Problems, exit};
 use crate::jobdir::JobDir;
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &RunArguments) -> i32 {
             arguments: arguments.arguments.clone(),
         });
     }
-    match arguments.job.load(file, &arguments.arguments, true) {
+    match arguments.job.load(file, &arguments.arguments, Purpose::Run) {
         Ok(plan) => run_plan(&plan, arguments.job.json),
         Err(problems) => {
             say_problems(&problems);

@@ -48,6 +48,8 @@ pub(super) struct Assembly<'a> {
     pub spec: &'a Spec,
     pub frame: &'a Frame,
     pub job: Table,
+    /// Each process as hooks see it, with its command before any `launch`.
+    pub processes: IndexMap<String, Table>,
     pub problems: Problems,
 }
 
@@ -55,14 +57,17 @@ pub(super) struct Assembly<'a> {
 pub fn assemble(lua: &Lua, spec: &Spec, frame: &Frame, problems: Problems) -> Result<Draft, Problems> {
     let found = |error: mlua::Error| problem_of(lua, &error);
     let facts = JobFacts { job_id: &frame.job_id, job_dir: &frame.job_dir };
-    let bare = tables::job(lua, spec, &facts, &IndexMap::new()).map_err(found)?;
-    let mut assembly = Assembly { lua, spec, frame, job: bare, problems };
+    // Nothing of the job may be asked before its commands are known.
+    let job = lua.create_table().map_err(found)?;
+    let mut assembly = Assembly { lua, spec, frame, job, processes: IndexMap::new(), problems };
     let mut commands = IndexMap::new();
     for process in spec.processes.iter().chain(&spec.driver) {
-        commands.insert(process.name.clone(), assembly.command(process)?);
+        let command = assembly.command(process)?;
+        let table = tables::process(lua, process, Some(&command.argv)).map_err(found)?;
+        assembly.processes.insert(process.name.clone(), table);
+        commands.insert(process.name.clone(), command);
     }
-    let argv = commands.iter().map(|(name, command)| (name.clone(), command.argv.clone())).collect();
-    assembly.job = tables::job(lua, spec, &facts, &argv).map_err(found)?;
+    assembly.job = tables::job(lua, spec, &facts, &assembly.processes).map_err(found)?;
     assembly.draft(&commands)
 }
 
@@ -84,7 +89,7 @@ impl Assembly<'_> {
             if spec.otel.enabled { self.collector_environment(&collector_argv)? } else { Environment::default() };
         let mut environments = IndexMap::new();
         for process in spec.processes.iter().chain(&spec.driver) {
-            environments.insert(process.name.clone(), self.environment(process, &commands[&process.name])?);
+            environments.insert(process.name.clone(), self.environment(process)?);
         }
         for process in spec.processes.iter().chain(&spec.driver) {
             let command = &commands[&process.name];
@@ -215,8 +220,8 @@ impl Assembly<'_> {
     }
 
     /// All layers of one process's environment.
-    fn environment(&mut self, spec: &ProcessSpec, command: &Command) -> Result<Environment, Problems> {
-        let process = self.checked(tables::process(self.lua, spec, Some(&command.argv)))?;
+    fn environment(&mut self, spec: &ProcessSpec) -> Result<Environment, Problems> {
+        let process = self.processes[&spec.name].clone();
         let mut env = Environment::default();
         let base = Identity {
             name: &spec.name,
@@ -268,8 +273,7 @@ impl Assembly<'_> {
     }
 
     fn launch(&mut self, spec: &ProcessSpec, command: &Command) -> Result<Vec<Text>, Problems> {
-        let process = self.checked(tables::process(self.lua, spec, Some(&command.argv)))?;
-        let arguments = [self.job.clone(), process];
+        let arguments = [self.job.clone(), self.processes[&spec.name].clone()];
         let argv = Argv(command.argv.clone());
         Ok(run(self.lua, Hook::Launch, &self.spec.fragments, &arguments, argv, &mut self.problems).0)
     }

@@ -7,6 +7,7 @@ use super::convert::to_node;
 use super::failure::problem_of;
 use super::host::{host, prelude};
 use super::spec::{FragmentSpec, Hook, HookForm};
+use super::vm::line_by_line;
 use crate::diag::{Location, Problem, Problems};
 use crate::inputs::Node;
 
@@ -71,7 +72,7 @@ fn call<T: HookValue>(
     };
     let mut all: Vec<Value> = arguments.iter().map(|table| Value::Table(table.clone())).collect();
     all.push(copy);
-    let result: Value = function.call(mlua::Variadic::from_iter(all)).map_err(found)?;
+    let result: Value = line_by_line(lua, || function.call(mlua::Variadic::from_iter(all))).map_err(found)?;
     if result.is_nil() {
         let what = argument_name(hook);
         return Err(Problem::new(format!("the hook `{}` of fragment `{name}` returned nothing", hook.name()))

@@ -34,6 +34,8 @@ pub struct Request {
     pub world: World,
     /// Where `gym.log` and `print` go.
     pub log: LogSink,
+    /// The process lives on after this, and should have its memory back.
+    pub goes_on: bool,
 }
 
 impl Request {
@@ -49,6 +51,7 @@ impl Request {
             driver_arguments: Vec::new(),
             world,
             log: LogSink::silent(),
+            goes_on: false,
         }
     }
 }
@@ -64,7 +67,7 @@ pub fn load(request: Request) -> Result<Plan, Problems> {
     let world = Arc::new(request.world.clone());
     let log = request.log.clone();
     let id = job_id.clone();
-    vm::run(&world, &job_id, log, move |lua| read(lua, &request, &id))
+    vm::run(&world, &job_id, log, request.goes_on, move |lua| read(lua, &request, &id))
 }
 
 /// A job id is the name of a directory.

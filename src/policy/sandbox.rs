@@ -7,6 +7,7 @@ use mlua::{Function, Lua, Table, Value, Variadic};
 
 use super::failure::{LimitReached, Raised, raise, raise_problem};
 use super::host::{host, prelude};
+use super::vm::line_by_line;
 use super::{library, modules};
 use crate::diag::{Location, Problem, nearest};
 use crate::inputs::{Language, SourceFile};
@@ -216,7 +217,8 @@ pub fn run_author(lua: &Lua, file: &SourceFile) -> mlua::Result<Value> {
         None => host(lua)?.world.working_directory.clone(),
     };
     let globals = author_globals(lua, &folder)?;
-    load(lua, file, Some(globals))?.call(())
+    let chunk = load(lua, file, Some(globals))?;
+    line_by_line(lua, || chunk.call(()))
 }
 
 /// The text of a file that is about to be loaded. A first line that begins with `#` is for the shell.

@@ -36,7 +36,8 @@ impl<'a> Block<'a> {
         names.iter().try_for_each(|name| self.fields.raw_set(*name, true))
     }
 
-    /// The finished table: read-only, `label` is its name in messages.
+    /// The finished table: read-only, `label` is its name in messages. Nobody else may hold a table of it that is not
+    /// finished itself.
     pub fn show(self, label: &str) -> mlua::Result<Table> {
         prelude(self.lua, "show")?.call((self.table, label, self.fields))
     }
@@ -50,8 +51,8 @@ pub struct JobFacts<'a> {
     pub job_dir: &'a str,
 }
 
-/// The `job` of hooks. `argv` has the command of each process before any `launch`.
-pub fn job(lua: &Lua, spec: &Spec, facts: &JobFacts<'_>, argv: &IndexMap<String, Vec<Text>>) -> mlua::Result<Table> {
+/// The `job` of hooks. `processes` has each process as [`process`] makes it.
+pub fn job(lua: &Lua, spec: &Spec, facts: &JobFacts<'_>, processes: &IndexMap<String, Table>) -> mlua::Result<Table> {
     let block = Block::new(lua)?;
     block.set("name", spec.name.as_str())?;
     block.set("id", facts.job_id)?;
@@ -64,12 +65,12 @@ pub fn job(lua: &Lua, spec: &Spec, facts: &JobFacts<'_>, argv: &IndexMap<String,
     let (services, servers) = (lua.create_table()?, lua.create_table()?);
     for process in &spec.processes {
         let group = if process.kind == Kind::Service { &services } else { &servers };
-        group.raw_set(process.name.as_str(), self::process(lua, process, argv.get(&process.name))?)?;
+        group.raw_set(process.name.as_str(), processes.get(&process.name))?;
     }
     block.set("services", services)?;
     block.set("servers", servers)?;
     match &spec.driver {
-        Some(driver) => block.set("driver", self::process(lua, driver, argv.get(&driver.name))?)?,
+        Some(driver) => block.set("driver", processes.get(&driver.name))?,
         None => block.set("driver", lua.create_table()?)?,
     }
     block.set("sandboxes", lua.create_table()?)?;

@@ -1,10 +1,10 @@
 //! The Lua VM: a thread of its own, bounded time and memory.
 //!
-//! Three things bound a script whatever it does. A hook that every coroutine inherits looks at the clock on each line and
-//! raises an error once the time is over; `pcall` and its kin raise it again (see [`super::sandbox`]), so it cannot be
-//! swallowed. The allocator refuses to pass the memory limit. And the caller waits with a deadline of its own: if the
-//! script is inside C then, where no hook is reached, the caller says which line ran last and leaves the thread behind;
-//! the process is about to end with exit code 2.
+//! Three things bound a script whatever it does. A hook that every coroutine inherits looks at the clock now and then, in
+//! an author's code on each line, and raises an error once the time is over; `pcall` and its kin raise it again (see
+//! [`super::sandbox`]), so it cannot be swallowed. The allocator refuses to pass the memory limit. And the caller waits
+//! with a deadline of its own: if the script is inside C then, where no hook is reached, the caller says which line ran
+//! last and leaves the thread behind; the process is about to end with exit code 2.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use mlua::{HookTriggers, Lua, LuaOptions, StdLib, VmState};
 
 use super::failure::{LimitReached, problem_of};
-use super::host::{Host, LogSink};
+use super::host::{Host, LogSink, host};
 use super::sandbox;
 use super::watch::Watch;
 use crate::diag::{Problem, Problems};
@@ -27,26 +27,37 @@ const STACK: usize = 16 * 1024 * 1024;
 /// How long the hook has to notice the deadline before the caller gives up on it.
 const PATIENCE: Duration = Duration::from_millis(250);
 
+/// When the hook is reached in code of our own.
+const NOW_AND_THEN: HookTriggers = HookTriggers::new().every_nth_instruction(10_000);
+
 /// Runs `body` with a fresh VM on a thread of its own.
+///
+/// `close`: the process lives on, so the VM's memory is given back. Nobody waits for that.
 ///
 /// A result that comes after the limit was met does not count: the script had swallowed the error.
 pub fn run<T: Send + 'static>(
     world: &Arc<World>,
     job_id: &str,
     log: LogSink,
+    close: bool,
     body: impl FnOnce(&Lua) -> Result<T, Problems> + Send + 'static,
 ) -> Result<T, Problems> {
     let watch = Arc::new(Watch::start(world.time_limit));
     let (sender, receiver) = sync_channel(1);
     let (world_inside, watch_inside, job_id) = (Arc::clone(world), Arc::clone(&watch), job_id.to_owned());
     let spawned = thread::Builder::new().name("policy".into()).stack_size(STACK).spawn(move || {
-        let result = new_vm(Host::new(world_inside, watch_inside, job_id, log)).and_then(|lua| {
-            let result = body(&lua);
-            // Closing the VM would only run finalisers and free what the end of the process frees anyway.
-            std::mem::forget(lua);
-            result
-        });
+        let (lua, result) = match new_vm(Host::new(world_inside, watch_inside, job_id, log)) {
+            Ok(lua) => {
+                let result = body(&lua);
+                (Some(lua), result)
+            }
+            Err(problems) => (None, Err(problems)),
+        };
         let _ = sender.send(result);
+        if !close {
+            // The end of the process frees everything at once.
+            std::mem::forget(lua);
+        }
     });
     if let Err(error) = spawned {
         return Err(Problem::new(format!("cannot start the thread that reads the job: {error}")).into());
@@ -65,19 +76,29 @@ pub fn run<T: Send + 'static>(
 
 /// A VM with the limits and the sandbox in place.
 fn new_vm(host: Host) -> Result<Lua, Problems> {
-    let watch = Arc::clone(&host.watch);
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::new()).map_err(|e| bug(&e))?;
     lua.set_memory_limit(MEMORY_LIMIT).map_err(|e| bug(&e))?;
     lua.set_app_data(host);
-    let triggers = HookTriggers::EVERY_LINE.every_nth_instruction(10_000);
+    set_hook(&lua, NOW_AND_THEN).map_err(|e| bug(&e))?;
+    sandbox::install(&lua).map_err(|error| problem_of(&lua, &error))?;
+    Ok(lua)
+}
+
+/// Runs an author's code: each line of it is noted before it runs.
+pub fn line_by_line<T>(lua: &Lua, body: impl FnOnce() -> mlua::Result<T>) -> mlua::Result<T> {
+    set_hook(lua, NOW_AND_THEN.every_line())?;
+    let result = body();
+    set_hook(lua, NOW_AND_THEN)?;
+    result
+}
+
+fn set_hook(lua: &Lua, triggers: HookTriggers) -> mlua::Result<()> {
+    let watch = Arc::clone(&host(lua)?.watch);
     lua.set_global_hook(triggers, move |_, debug| {
         watch.note(debug);
         if watch.check() { Err(mlua::Error::external(LimitReached)) } else { Ok(VmState::Continue) }
     })
-    .map_err(|e| bug(&e))?;
-    sandbox::install(&lua).map_err(|error| problem_of(&lua, &error))?;
-    Ok(lua)
 }
 
 fn bug(error: &mlua::Error) -> Problems {

@@ -58,15 +58,15 @@ impl Reporter {
         }
     }
 
-    /// Shows one event; `summary` has taken it in already.
-    pub fn apply(&mut self, event: &Event, summary: &Summary) {
+    /// Shows one event; `summary` has taken it in already. A live view wants it with each event, all want it with the last.
+    pub fn apply(&mut self, event: &Event, summary: Option<&Summary>) {
         if self.style == Style::Json {
             if let Ok(line) = serde_json::to_string(event) {
                 let _ = writeln!(io::stdout().lock(), "{line}");
             }
             return;
         }
-        if let Some(live) = &mut self.live {
+        if let (Some(live), Some(summary)) = (&mut self.live, summary) {
             live.apply(event, summary);
         }
         let shown = self.live.is_none()
@@ -87,12 +87,13 @@ impl Reporter {
             self.say_all(&describe(event));
         }
         if matches!(event.kind, EventKind::JobEnded { .. }) {
-            if self.live.is_some() {
+            if let (Some(_), Some(summary)) = (&self.live, summary) {
                 let from = std::env::current_dir().unwrap_or_default();
                 self.say_all(&table(summary, &self.job_dir, &from).lines().map(str::to_owned).collect::<Vec<_>>());
             }
             self.say_all(&describe(event));
-            self.say_all(&summary.delivery.as_ref().and_then(undelivered).into_iter().collect::<Vec<_>>());
+            let delivery = summary.and_then(|summary| summary.delivery.as_ref());
+            self.say_all(&delivery.and_then(undelivered).into_iter().collect::<Vec<_>>());
         }
     }
 

@@ -19,7 +19,7 @@ use crate::jobdir::Summary;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 enum Message {
-    Event(Box<(Event, Summary)>),
+    Event(Box<(Event, Option<Summary>)>),
     Line(String),
 }
 
@@ -48,7 +48,7 @@ impl Terminal {
             let _alive: Sender<()> = alive;
             for message in messages {
                 match message {
-                    Message::Event(event) => reporter.apply(&event.0, &event.1),
+                    Message::Event(event) => reporter.apply(&event.0, event.1.as_ref()),
                     Message::Line(line) => (reporter.line_sink())(&line),
                 }
                 count.fetch_add(1, Ordering::Relaxed);
@@ -60,7 +60,9 @@ impl Terminal {
     /// Shows an event that `summary` has taken in already.
     pub fn show(&self, event: &Event, summary: &Summary) {
         if self.style == Style::Json || !matches!(event.kind, EventKind::MemorySampled(_)) {
-            self.send(Message::Event(Box::new((event.clone(), summary.clone()))));
+            // A copy of all processes for each event of each process adds up.
+            let wanted = self.style == Style::Live || matches!(event.kind, EventKind::JobEnded { .. });
+            self.send(Message::Event(Box::new((event.clone(), wanted.then(|| summary.clone())))));
         }
     }
 

@@ -292,6 +292,8 @@ impl Host for LocalHost {
     }
 
     fn start_sampler(&mut self) {
+        // From here on there is next to nothing to do, for hours.
+        process::shed_start();
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
         match Sampler::start(&self.setting.plan.telemetry.memory, units, self.setting.sink.clone(), Proc::default()) {
