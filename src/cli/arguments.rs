@@ -34,6 +34,8 @@ pub(super) enum Command {
     Plan(PlanArguments),
     /// Check job files: every problem of each, with its place.
     Check(CheckArguments),
+    /// Print the last lines of a job's logs.
+    Logs(LogsArguments),
     /// Run the embedded collector.
     Collector(CollectorArgs),
     /// Print the completions of a shell.
@@ -107,6 +109,22 @@ pub(super) struct CheckArguments {
     pub(super) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) job: JobArguments,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogsArguments {
+    /// The directory of the job; `latest` for the newest one of the output path.
+    #[arg(value_name = "JOBDIR", default_value = "latest")]
+    pub(super) directory: PathBuf,
+    /// Processes; all if none is named.
+    #[arg(value_name = "PROCESS")]
+    pub(super) processes: Vec<String>,
+    /// How many lines of each.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+    pub(super) lines: usize,
+    /// Where job directories are made.
+    #[arg(long, value_name = "DIR", default_value = "gymrun-jobs")]
+    pub(super) output_path: PathBuf,
 }
 
 /// As what a plan is printed.

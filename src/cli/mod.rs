@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 pub mod collector;
 mod completions;
+mod logs;
 mod plan;
 mod recorder;
 mod run;
@@ -27,6 +28,7 @@ pub fn main() -> i32 {
         Some(Command::Run(arguments)) => run::run(&arguments),
         Some(Command::Plan(arguments)) => plan::run(&arguments),
         Some(Command::Check(arguments)) => check::run(&arguments),
+        Some(Command::Logs(arguments)) => logs::run(&arguments),
         Some(Command::Collector(arguments)) => collector::run(&arguments),
         Some(Command::Completions { shell }) => completions::run(shell),
         None => run::run(&cli.run),

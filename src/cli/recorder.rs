@@ -40,7 +40,7 @@ impl Recorder {
             summary: Summary::new(plan),
             job_dir: job_dir.to_owned(),
             log,
-            log_failed: false,
+            unwritten: 0,
             terminal: Terminal::start(reporter)?,
             exporter,
         };
@@ -79,7 +79,8 @@ struct Reading {
     summary: Summary,
     job_dir: PathBuf,
     log: EventLog,
-    log_failed: bool,
+    /// How many events could not be written.
+    unwritten: u64,
     terminal: Terminal,
     exporter: Exporter,
 }
@@ -95,6 +96,9 @@ impl Reading {
                 }
                 Message::End => break,
             }
+        }
+        if self.unwritten > 0 {
+            self.terminal.say(format!("gymrun: warning: {} events are not in events.jsonl", self.unwritten));
         }
         // Without a collector to stop, or after it died, nobody has asked for this yet.
         self.exporter.finish();
@@ -112,11 +116,11 @@ impl Reading {
     }
 
     fn take(&mut self, event: &Event) {
-        if let Err(error) = self.log.append(event)
-            && !self.log_failed
-        {
-            self.log_failed = true;
-            self.terminal.say(format!("gymrun: warning: cannot write events.jsonl: {error}"));
+        if let Err(error) = self.log.append(event) {
+            if self.unwritten == 0 {
+                self.terminal.say(format!("gymrun: warning: cannot write events.jsonl: {error}"));
+            }
+            self.unwritten += 1;
         }
         self.summary.apply(event);
         if matches!(event.kind, EventKind::JobEnded { .. }) {

@@ -268,6 +268,17 @@ pub enum EventKind {
         /// The unit.
         process: String,
     },
+    /// Nothing more is written to a log that gymrun writes; said only if it was rotated or is not whole.
+    LogEnded {
+        /// The unit.
+        process: String,
+        /// Its older files, the newest first, relative to the job directory.
+        older: Vec<String>,
+        /// How much went with older files that are gone.
+        rotated_out_bytes: u64,
+        /// How much could not be written.
+        lost_bytes: u64,
+    },
     /// What the collector delivered.
     Delivered(Box<Delivery>),
     /// Something that the author should know; the job goes on.
@@ -329,10 +340,27 @@ impl Sink {
         Self { started: std::time::Instant::now(), send: Arc::new(send) }
     }
 
+    /// The same; `then` is called after each event that comes this way. It must return soon, too.
+    #[must_use]
+    pub fn followed_by(&self, then: impl Fn() + Send + Sync + 'static) -> Self {
+        let send = Arc::clone(&self.send);
+        let both = move |event| {
+            send(event);
+            then();
+        };
+        Self { started: self.started, send: Arc::new(both) }
+    }
+
     /// Says what happened, now.
     pub fn emit(&self, kind: EventKind) {
         let time = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
-        (self.send)(Event { time, elapsed: self.started.elapsed(), kind });
+        (self.send)(Event { time, elapsed: self.elapsed(), kind });
+    }
+
+    /// How long it is since gymrun started: the clock of all events.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// A warning about a process or the job.

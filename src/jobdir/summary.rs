@@ -63,6 +63,15 @@ pub struct ProcessSummary {
     cpu_before: f64,
     /// Relative to the job directory.
     pub log: String,
+    /// Older files of its log, the newest first, relative to the job directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub older_logs: Vec<String>,
+    /// Bytes of its output that went with older files that are gone.
+    #[serde(skip_serializing_if = "is_none")]
+    pub log_rotated_out_bytes: u64,
+    /// Bytes of its output that could not be written to its log.
+    #[serde(skip_serializing_if = "is_none")]
+    pub log_lost_bytes: u64,
     /// Why it failed or was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -71,6 +80,11 @@ pub struct ProcessSummary {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_none(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// The content of `result.json`.
@@ -129,6 +143,9 @@ impl Summary {
                     cpu_seconds: None,
                     cpu_before: 0.0,
                     log: unit.log_file(),
+                    older_logs: Vec::new(),
+                    log_rotated_out_bytes: 0,
+                    log_lost_bytes: 0,
                     reason: None,
                 };
                 (unit.name.clone(), summary)
@@ -218,6 +235,11 @@ impl Summary {
                 }
             }
             EventKind::Contained(means) => self.containment = Some(means.clone()),
+            EventKind::LogEnded { process, older, rotated_out_bytes, lost_bytes } => self.change(process, |p| {
+                p.older_logs.clone_from(older);
+                p.log_rotated_out_bytes = *rotated_out_bytes;
+                p.log_lost_bytes = *lost_bytes;
+            }),
             EventKind::Delivered(delivery) => self.delivery = Some((**delivery).clone()),
             EventKind::Warning { process, message, .. } => self.warnings.push(match process {
                 Some(process) => format!("{process}: {message}"),

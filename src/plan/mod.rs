@@ -7,6 +7,7 @@ mod checks;
 mod compile;
 mod draft;
 mod job;
+mod log;
 mod order;
 mod process;
 mod references;
@@ -17,9 +18,9 @@ pub use draft::Draft;
 pub use job::{
     CollectorPlan, MemoryPlan, MemoryScope, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source, TelemetryPlan,
 };
+pub use log::{LogMode, Rotation, older_log};
 pub use process::{
-    COLLECTOR, DRIVER, Exhausted, Kind, Liveness, LogMode, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind,
-    Question, Readiness, RestartPolicy, ShownValue, Stdin, StopPolicy, StopSignal, Unit, Variable, VariableValue,
-    process_mark,
+    COLLECTOR, DRIVER, Exhausted, Kind, Liveness, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind, Question,
+    Readiness, RestartPolicy, ShownValue, Stdin, StopPolicy, StopSignal, Unit, Variable, VariableValue, process_mark,
 };
 pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};

@@ -5,6 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 
+use super::log::{LogMode, Rotation};
 use super::text::{Text, Value};
 use crate::diag::{Location, is_secret_name};
 
@@ -323,16 +324,6 @@ pub struct StopPolicy {
     pub grace_seconds: f64,
 }
 
-/// Who owns the log file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogMode {
-    /// The child writes the file itself; gymrun copies nothing.
-    File,
-    /// gymrun copies what it reads from a pipe into the file, and shows it.
-    Pipe,
-}
-
 /// Where a process's standard input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -382,6 +373,9 @@ pub struct Unit {
     pub stop: StopPolicy,
     /// Who owns the log file `logs/<name>.log`.
     pub log: LogMode,
+    /// When a new log is begun; only with [`LogMode::Pipe`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_rotation: Option<Rotation>,
     /// Standard input.
     pub stdin: Stdin,
     /// The model it serves, if any.

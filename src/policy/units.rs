@@ -31,6 +31,7 @@ pub fn unit(spec: &ProcessSpec, argv: Vec<Text>, cwd: String, env: IndexMap<Stri
         on_exit: spec.on_exit,
         stop: spec.stop,
         log: spec.log,
+        log_rotation: spec.log_rotation,
         stdin: match &spec.detail {
             Detail::Driver(driver) => driver.stdin,
             _ => Stdin::Null,
@@ -87,6 +88,7 @@ pub fn collector_unit(spec: &Spec, argv: Vec<Text>, cwd: String, env: IndexMap<S
         on_exit: OnExit::Ignore,
         stop: StopPolicy { signal: spec.collector_stop_signal, grace_seconds: spec.otel.shutdown_wait_seconds },
         log: spec.collector_log,
+        log_rotation: spec.collector_log_rotation,
         stdin: Stdin::Null,
         model: None,
     }

@@ -17,7 +17,8 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::oneshot;
 
-use super::showing::{Destination, Showing, write_all};
+use super::log::Log;
+use super::showing::{Destination, Showing};
 
 const BUFFER: usize = 256 * 1024;
 const PIPE: i32 = 1024 * 1024;
@@ -30,17 +31,12 @@ pub struct Source {
     pub shown: Destination,
 }
 
-/// Hears of an error, once.
-pub type OnFailure = Box<dyn FnOnce(io::Error) + Send>;
-
 /// The work of one copier.
 pub struct CopyPlan {
     /// The pipes of one child.
     pub sources: Vec<Source>,
     /// Gets every byte.
-    pub file: File,
-    /// Called at most once, if the file cannot be written any more.
-    pub failed: OnFailure,
+    pub log: Log,
 }
 
 /// The end of a copier, in two steps.
@@ -75,21 +71,12 @@ impl Copier {
         for source in plan.sources {
             let _ = fcntl(&source.pipe, FcntlArg::F_SETPIPE_SZ(PIPE));
             fcntl(&source.pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-            let showing = match source.shown {
-                Destination::Nowhere => None,
-                shown => Some(Showing::start(shown, bell.try_clone()?)?),
-            };
+            let showing = Showing::start(source.shown, bell.try_clone()?)?;
             sources.push(Reader { pipe: File::from(source.pipe), showing });
         }
         let waiting = sources.iter().filter_map(|s| s.showing.as_ref()).map(Showing::waiting).collect();
         let orders = Arc::new(Mutex::new(Vec::new()));
-        let mut work = Work {
-            sources,
-            ended: Vec::new(),
-            file: Some(plan.file),
-            failed: Some(plan.failed),
-            buffer: vec![0; BUFFER],
-        };
+        let mut work = Work { sources, ended: Vec::new(), log: plan.log, buffer: vec![0; BUFFER] };
         let inbox = Arc::clone(&orders);
         thread::Builder::new().name("copier".into()).stack_size(256 * 1024).spawn(move || work.run(ring, &inbox))?;
         Ok(Self { orders, bell, waiting })
@@ -148,8 +135,7 @@ struct Work {
     sources: Vec<Reader>,
     /// The shows of those that have ended.
     ended: Vec<JoinHandle<()>>,
-    file: Option<File>,
-    failed: Option<OnFailure>,
+    log: Log,
     buffer: Vec<u8>,
 }
 
@@ -202,15 +188,8 @@ impl Work {
             }
             Ok(count) => {
                 let bytes = &self.buffer[..count];
-                if let Some(file) = &mut self.file
-                    && let Err(error) = write_all(file, bytes)
-                {
-                    self.file = None;
-                    if let Some(failed) = self.failed.take() {
-                        failed(error);
-                    }
-                }
-                if let Some(showing) = &source.showing {
+                self.log.write(bytes);
+                if let Some(showing) = &mut source.showing {
                     showing.show(bytes);
                 }
                 true
@@ -261,7 +240,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Copier, CopyPlan, Source};
-    use crate::process::Destination;
+    use crate::process::{Destination, Log};
 
     const SIZE: usize = 600_004;
 
@@ -275,8 +254,7 @@ mod tests {
                 pipe: OwnedFd::from(pipe),
                 shown: super::Destination::Raw(File::from(OwnedFd::from(shown))),
             }],
-            file: log.reopen().expect("a scratch file"),
-            failed: Box::new(|error| panic!("{error}")),
+            log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
         })
         .expect("it starts");
         let text: Vec<u8> = (0..SIZE).map(|n| b"abcdefg\n"[n % 8]).collect();
@@ -304,8 +282,7 @@ mod tests {
                 pipe: OwnedFd::from(pipe),
                 shown: Destination::Raw(File::from(OwnedFd::from(shown))),
             }],
-            file: log.reopen().expect("a scratch file"),
-            failed: Box::new(|error| panic!("{error}")),
+            log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
         })
         .expect("it starts");
         let flood =

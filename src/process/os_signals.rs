@@ -40,8 +40,10 @@ pub struct OsSignals {
 }
 
 impl OsSignals {
-    /// From now on those signals are data. SIGHUP stays ignored where it was ignored: somebody said `nohup`.
+    /// From now on those signals are data. SIGHUP stays ignored where it was ignored: somebody said `nohup`. A file that
+    /// has become as large as this process may make one (`ulimit -f`) is an error of the write, and no longer the end.
     pub fn new() -> io::Result<Self> {
+        ignore_large_files();
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -64,6 +66,14 @@ impl OsSignals {
             _ = hang_up => Told::HangUp,
             _ = self.quit.recv() => Told::Quit,
         }
+    }
+}
+
+#[expect(unsafe_code, reason = "ignoring a signal is an unsafe call")]
+fn ignore_large_files() {
+    // SAFETY: no handler is set, so none can run.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 

@@ -1,24 +1,27 @@
 //! Shows what a child wrote, on a thread of its own: whoever reads it may be slow, or may not read at all.
+//!
+//! The thread of the copier makes lines of it, so that they are copied once; this one only writes.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Takes one line of output, without its end.
-pub type LineSink = Arc<dyn Fn(&str) + Send + Sync>;
+use super::lines::Lines;
+
+/// Takes some whole lines of text, each with its end.
+pub type LineSink = Arc<dyn Fn(&[u8]) + Send + Sync>;
+/// What stands in front of a line that comes now.
+pub type Prefix = Box<dyn Fn() -> String + Send>;
 
 /// From so many bytes on that wait to be shown nothing more is read: the child has to wait, too.
 const MOST_WAITING: usize = 1024 * 1024;
-/// What is written at once, so that the count of what waits says how far it is.
+/// What is written at once, so that the count of what waits says how far it is, and others get their turn.
 const PIECE: usize = 64 * 1024;
-/// A line that is longer is shown in pieces.
-const LONGEST_LINE: usize = 16 * 1024;
 
 /// Where bytes are shown besides the file.
 pub enum Destination {
@@ -27,110 +30,168 @@ pub enum Destination {
     /// As they are, into this descriptor; a reader that is gone only ends the showing.
     Raw(File),
     /// Whole lines, bytes that are no UTF-8 replaced.
-    Lines(LineSink),
+    Lines {
+        /// In front of each line.
+        prefix: Prefix,
+        /// Where they go.
+        sink: LineSink,
+    },
 }
 
-/// A running show. Dropped, it goes on until everything that it was given is shown.
+/// A running show. Ended, it goes on until everything that it was given is shown.
 pub(super) struct Showing {
-    queue: mpsc::Sender<Vec<u8>>,
-    waiting: Arc<AtomicUsize>,
+    queue: Arc<Queue>,
+    /// What makes lines of it; `None`: it is shown as it is.
+    lines: Option<(Lines, Prefix)>,
     thread: JoinHandle<()>,
 }
 
+/// What waits to be shown.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// How many bytes are in it, or were taken out and are not shown yet.
+    waiting: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
 impl Showing {
-    /// Starts the thread; `caught_up` is rung when more may be given after [`Showing::behind`] was true.
-    pub(super) fn start(destination: Destination, caught_up: io::PipeWriter) -> io::Result<Self> {
-        let (queue, inbox) = mpsc::channel::<Vec<u8>>();
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let mut work = Work { destination, line: Vec::new(), waiting: Arc::clone(&waiting), caught_up };
-        let thread = thread::Builder::new().name("show".into()).stack_size(256 * 1024).spawn(move || {
-            for bytes in inbox {
-                work.show(&bytes);
-            }
-            work.end();
-        })?;
-        Ok(Self { queue, waiting, thread })
+    /// Starts the thread; `caught_up` is rung when more may be given after [`Showing::behind`] was true. `None` if there
+    /// is nowhere to show anything.
+    pub(super) fn start(destination: Destination, caught_up: io::PipeWriter) -> io::Result<Option<Self>> {
+        let (lines, target) = match destination {
+            Destination::Nowhere => return Ok(None),
+            Destination::Raw(file) => (None, Target::Raw(file)),
+            Destination::Lines { prefix, sink } => (Some((Lines::default(), prefix)), Target::Lines(sink)),
+        };
+        let queue = Arc::new(Queue::default());
+        let work = Work { target, queue: Arc::clone(&queue), caught_up };
+        let thread = thread::Builder::new().name("show".into()).stack_size(256 * 1024).spawn(move || work.run())?;
+        Ok(Some(Self { queue, lines, thread }))
     }
 
     /// One more piece.
-    pub(super) fn show(&self, bytes: &[u8]) {
-        self.waiting.fetch_add(bytes.len(), Ordering::SeqCst);
-        // The thread ends only after this end of the queue is gone.
-        let _ = self.queue.send(bytes.to_vec());
+    pub(super) fn show(&mut self, bytes: &[u8]) {
+        let lines = &mut self.lines;
+        self.queue.put(|queued| match lines {
+            None => queued.extend_from_slice(bytes),
+            Some((lines, prefix)) => lines.take(bytes, &prefix(), queued),
+        });
     }
 
     /// Whether so much waits that no more should be given.
     pub(super) fn behind(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) >= MOST_WAITING
+        self.queue.waiting.load(Ordering::SeqCst) >= MOST_WAITING
     }
 
     /// The count of bytes that wait to be shown, for others to look at.
     pub(super) fn waiting(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.waiting)
+        Arc::clone(&self.queue.waiting)
     }
 
     /// Nothing more will come: what ends when everything is shown.
-    pub(super) fn end(self) -> JoinHandle<()> {
+    pub(super) fn end(mut self) -> JoinHandle<()> {
+        if let Some((lines, prefix)) = &mut self.lines {
+            self.queue.put(|queued| lines.end(&prefix(), queued));
+        }
+        self.queue.lock().ended = true;
+        self.queue.changed.notify_one();
         self.thread
     }
 }
 
+impl Queue {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, add: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.lock();
+        let before = state.bytes.len();
+        add(&mut state.bytes);
+        let added = state.bytes.len() - before;
+        self.waiting.fetch_add(added, Ordering::SeqCst);
+        drop(state);
+        if added > 0 {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Waits until there is something, and swaps it for the empty `bytes`; whether there is.
+    fn swap(&self, bytes: &mut Vec<u8>) -> bool {
+        let mut state = self.lock();
+        while state.bytes.is_empty() && !state.ended {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::swap(&mut state.bytes, bytes);
+        !bytes.is_empty()
+    }
+}
+
+enum Target {
+    Raw(File),
+    Lines(LineSink),
+    Nobody,
+}
+
 struct Work {
-    destination: Destination,
-    line: Vec<u8>,
-    waiting: Arc<AtomicUsize>,
+    target: Target,
+    queue: Arc<Queue>,
     caught_up: io::PipeWriter,
 }
 
 impl Work {
-    fn show(&mut self, bytes: &[u8]) {
-        for piece in bytes.chunks(PIECE) {
-            match &mut self.destination {
-                Destination::Nowhere => {}
-                Destination::Raw(file) => {
-                    if write_all(file, piece).is_err() {
-                        self.destination = Destination::Nowhere;
-                    }
-                }
-                Destination::Lines(sink) => {
-                    for part in piece.split_inclusive(|b| *b == b'\n') {
-                        self.line.extend_from_slice(part);
-                        if part.ends_with(b"\n") || self.line.len() >= LONGEST_LINE {
-                            show_line(sink, &mut self.line);
-                        }
-                    }
+    fn run(mut self) {
+        let mut bytes = Vec::new();
+        while self.queue.swap(&mut bytes) {
+            let mut left = bytes.as_slice();
+            while !left.is_empty() {
+                let count = self.show(left);
+                left = &left[count..];
+                let before = self.queue.waiting.fetch_sub(count, Ordering::SeqCst);
+                if before >= MOST_WAITING && before - count < MOST_WAITING {
+                    // If nobody listens any more, nobody waits for it either.
+                    let _ = self.caught_up.write_all(b".");
                 }
             }
-            let before = self.waiting.fetch_sub(piece.len(), Ordering::SeqCst);
-            if before >= MOST_WAITING && before - piece.len() < MOST_WAITING {
-                // If nobody listens any more, nobody waits for it either.
-                let _ = self.caught_up.write_all(b".");
-            }
+            bytes.clear();
         }
     }
 
-    fn end(&mut self) {
-        if let Destination::Lines(sink) = &self.destination
-            && !self.line.is_empty()
-        {
-            show_line(sink, &mut self.line);
+    /// Shows the first piece; how long it was.
+    fn show(&mut self, bytes: &[u8]) -> usize {
+        let most = bytes.len().min(PIECE);
+        match &mut self.target {
+            Target::Nobody => bytes.len(),
+            Target::Raw(file) => {
+                if write_all(file, &mut &bytes[..most]).is_err() {
+                    self.target = Target::Nobody;
+                }
+                most
+            }
+            Target::Lines(sink) => {
+                let end = memchr::memrchr(b'\n', &bytes[..most]).or_else(|| memchr::memchr(b'\n', bytes));
+                let count = end.map_or(bytes.len(), |end| end + 1);
+                sink(&bytes[..count]);
+                count
+            }
         }
     }
 }
 
-fn show_line(sink: &LineSink, line: &mut Vec<u8>) {
-    let text = line.strip_suffix(b"\n").unwrap_or(line);
-    let text = text.strip_suffix(b"\r").unwrap_or(text);
-    sink(&String::from_utf8_lossy(text));
-    line.clear();
-}
-
-/// Like `write_all`, for a descriptor that may be non-blocking because of whoever shares it.
-pub(super) fn write_all(file: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+/// Like `write_all`, for a descriptor that may be non-blocking because of whoever shares it. What was written is taken off
+/// `bytes`, whatever happens.
+pub(super) fn write_all(file: &mut File, bytes: &mut &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = &bytes[written..],
+            Ok(written) => *bytes = &bytes[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut ready = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];

@@ -50,7 +50,10 @@ fn sentence(kind: &EventKind) -> Option<String> {
         }
         EventKind::ProcessSkipped { process, because } => format!("{process}: skipped, {because} failed"),
         EventKind::AllReady { after_seconds } => format!("all ready after {after_seconds:.3} s"),
-        EventKind::Contained(_) | EventKind::MemorySampled(_) | EventKind::ProcessGone { .. } => return None,
+        EventKind::Contained(_)
+        | EventKind::MemorySampled(_)
+        | EventKind::ProcessGone { .. }
+        | EventKind::LogEnded { .. } => return None,
         EventKind::Stopping(reason) => format!("stopping: {}", stop_reason(reason)),
         EventKind::LastScrape { forced, seconds, error } => {
             let what = if *forced { "last scrape" } else { "waited for the last scrape" };

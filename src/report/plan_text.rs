@@ -113,6 +113,10 @@ fn process(text: &mut String, unit: &Unit) {
     let signal = serde_json::to_value(unit.stop.signal).unwrap_or_default();
     let signal = signal.as_str().unwrap_or("TERM");
     let _ = writeln!(text, "  stop       SIG{signal}, SIGKILL after {} s", unit.stop.grace_seconds);
+    if let Some(rotation) = &unit.log_rotation {
+        let _ =
+            writeln!(text, "  log        piped, {} bytes a file at most, {} older", rotation.max_bytes, rotation.keep);
+    }
     environment(text, unit);
 }
 

@@ -1,8 +1,11 @@
 //! The reader of events that talks to people, or to the program on the other side of `--json`.
 
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::describe::{describe, undelivered};
 use super::live::Live;
@@ -22,8 +25,8 @@ pub enum Style {
     Json,
 }
 
-/// Writes one line to the terminal without tearing the live view.
-pub type LineSink = Arc<dyn Fn(&str) + Send + Sync>;
+/// Writes whole lines, each with its end, to the terminal without tearing the live view.
+pub type LineSink = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Shows events as they come.
 pub struct Reporter {
@@ -52,9 +55,9 @@ impl Reporter {
         match &self.live {
             Some(live) => {
                 let drawing = live.drawing();
-                Arc::new(move |line| drawing.suspend(|| say(line)))
+                Arc::new(move |lines| drawing.suspend(|| say_lines(lines)))
             }
-            None => Arc::new(say),
+            None => Arc::new(say_lines),
         }
     }
 
@@ -106,7 +109,26 @@ impl Reporter {
     }
 }
 
-/// A line on stderr. A closed stderr is nobody's error.
+/// A line on stderr.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    say_lines(format!("{line}\n").as_bytes());
+}
+
+/// Lines on stderr, those of others before or after them. A closed stderr is nobody's error.
+fn say_lines(mut lines: &[u8]) {
+    let mut out = io::stderr().lock();
+    while !lines.is_empty() {
+        match out.write(lines) {
+            Ok(written) if written > 0 => lines = &lines[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Somebody else has made it non-blocking.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut ready = [PollFd::new(out.as_fd(), PollFlags::POLLOUT)];
+                if poll(&mut ready, PollTimeout::NONE).is_err() {
+                    return;
+                }
+            }
+            _ => return,
+        }
+    }
 }

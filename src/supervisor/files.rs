@@ -1,18 +1,18 @@
 //! Directories and files of a job, written before the first process starts.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::resolve::Resolver;
 use crate::diag::Problem;
-use crate::files::write_whole;
-use crate::plan::Plan;
+use crate::files::{LogFiles, write_whole};
+use crate::plan::{Plan, older_log};
 
 const DIRECTORIES: [&str; 4] = ["logs", "otel", "artifacts", "files"];
 /// How much of the end of a log is looked at, and what of it is shown.
-const TAIL_BYTES: u64 = 32 * 1024;
+const TAIL_BYTES: usize = 32 * 1024;
 const TAIL_LINES: usize = 20;
 const TAIL_LINE_CHARS: usize = 500;
 
@@ -37,44 +37,35 @@ fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Opens a log file: only its owner may read it, and everybody who writes appends.
-pub fn open_log(job_dir: &Path, relative: &str) -> Result<(File, PathBuf), (PathBuf, io::Error)> {
-    let path = job_dir.join(relative);
-    match OpenOptions::new().create(true).append(true).mode(0o600).open(&path) {
-        Ok(file) => Ok((file, path)),
-        Err(error) => Err((path, error)),
-    }
+/// Opens a log file for a process that is to own it: only its owner may read it, and everybody who writes appends.
+pub fn open_log(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
 /// The last lines of a log, as text for people.
 #[must_use]
-pub fn last_lines(path: &Path) -> Vec<String> {
-    let Ok(bytes) = read_end(path) else { return Vec::new() };
+pub fn last_lines(log: &Path) -> Vec<String> {
+    let files = LogFiles::open((0..).map(|number| older_log(log, number)));
+    let Ok((bytes, cut)) = files.and_then(|files| files.end(TAIL_BYTES)) else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(TAIL_LINES)..]
-        .iter()
-        .map(|line| match line.char_indices().nth(TAIL_LINE_CHARS) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => (*line).to_owned(),
-        })
-        .collect()
+    let mut lines: Vec<String> = text.lines().map(beginning).collect();
+    if cut && let (Some(first), Some(line)) = (lines.first_mut(), text.lines().next()) {
+        *first = end(line);
+    }
+    lines.split_off(lines.len().saturating_sub(TAIL_LINES))
 }
 
-fn read_end(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let start = length.saturating_sub(TAIL_BYTES);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
-    // A line that is cut at its front is none.
-    if start > 0
-        && let Some(end) = bytes.iter().position(|b| *b == b'\n')
-    {
-        bytes.drain(..=end);
+fn beginning(line: &str) -> String {
+    match line.char_indices().nth(TAIL_LINE_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
     }
-    Ok(bytes)
+}
+
+/// Of a line whose beginning was not read.
+fn end(line: &str) -> String {
+    let skipped = line.chars().count().saturating_sub(TAIL_LINE_CHARS);
+    format!("…{}", line.chars().skip(skipped).collect::<String>())
 }
 
 #[cfg(test)]
@@ -90,5 +81,22 @@ mod tests {
         let lines = last_lines(file.path());
         assert_eq!(lines.len(), 20);
         assert_eq!(lines[17..], ["line 4999", "bad \u{fffd} byte", "last without end"]);
+    }
+    #[test]
+    fn the_end_of_a_log_reaches_into_older_files_and_shows_of_one_line_its_end() {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let log = scratch.path().join("x.log");
+        let put = |name: &str, text: &str| std::fs::write(scratch.path().join(name), text).expect("a scratch file");
+        put("x.log.2", &"old\n".repeat(30));
+        put("x.log.1", "one\ntw");
+        put("x.log", "o\nthree\n");
+        let lines = last_lines(&log);
+        assert_eq!(lines.len(), 20);
+        assert_eq!(lines[16..], ["old", "one", "two", "three"]);
+        put("x.log", &format!("{}the end\n}}\n", "x".repeat(200_000)));
+        let lines = last_lines(&log);
+        assert!(lines[0].starts_with("…xxx") && lines[0].ends_with("xthe end"), "{lines:?}");
+        assert_eq!(lines[1..], ["}"]);
+        assert_eq!(last_lines(&scratch.path().join("none.log")), [""; 0]);
     }
 }

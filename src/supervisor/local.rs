@@ -11,19 +11,20 @@ use tokio::time::Instant;
 use super::answer::Witness;
 use super::budget::{Pace, until};
 use super::collector::CollectorLink;
-use super::files::open_log;
+use super::disk::DiskWatch;
 use super::host::{Host, Report};
+use super::logs::Logs;
 use super::machine::UnitId;
 use super::ports::Reservations;
 use super::resolve::{Resolved, seconds};
 use super::sampler::{Sampled, Sampler};
-use super::show::{OutputStream, ShowOutput};
+use super::show::ShowOutput;
 use super::slot::Slot;
 use super::teardown;
 use super::watch::{until_hung, until_ready};
 use crate::events::{Delivery, ExitStatus, Sink};
-use crate::plan::{Kind, LogMode, Plan, Readiness};
-use crate::process::{self, Copier, CopyPlan, Exit, Launch, Output, Source, Started};
+use crate::plan::{Kind, Plan, Readiness};
+use crate::process::{self, Copier, CopyPlan, Exit, Launch, Log, Started};
 use crate::procfs::Proc;
 
 /// A start that takes longer is stuck, when there is no time.
@@ -45,6 +46,10 @@ pub(super) struct LocalHost {
     setting: Setting,
     reports: mpsc::UnboundedSender<Report>,
     slots: Vec<Arc<Slot>>,
+    logs: Logs,
+    disk: Arc<DiskWatch>,
+    /// Looks at the disk as long as there is no sampler.
+    disk_beat: AbortHandle,
     watches: Vec<Option<AbortHandle>>,
     /// Write what the output of units that were started again still owed.
     former: Vec<JoinHandle<()>>,
@@ -57,7 +62,21 @@ impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
         let slots = setting.resolved.iter().map(|unit| Arc::new(new_slot(unit))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
-        Self { setting, reports, slots, watches, former: Vec::new(), sampler: None, delivery: Arc::default() }
+        let logs = Logs::new(setting.plan.units.len(), &setting.job_dir, setting.sink.clone());
+        let disk = Arc::new(DiskWatch::new(&setting.job_dir, setting.sink.clone()));
+        let disk_beat = disk.start();
+        Self {
+            setting,
+            reports,
+            slots,
+            logs,
+            disk,
+            disk_beat,
+            watches,
+            former: Vec::new(),
+            sampler: None,
+            delivery: Arc::default(),
+        }
     }
 
     fn report(&self, report: Report) {
@@ -82,24 +101,11 @@ impl LocalHost {
         self.former.push(tokio::spawn(async move { former.finish(&name, &sink).await }));
     }
 
-    /// The child's log, and what its output becomes.
-    fn output(&self, unit: UnitId) -> Result<(Output, Option<std::fs::File>), String> {
-        let planned = &self.setting.plan.units[unit];
-        let (file, path) = open_log(&self.setting.job_dir, &planned.log_file())
-            .map_err(|(path, error)| format!("cannot open the log `{}`: {error}", path.display()))?;
-        let _ = self.slots[unit].log.set(path);
-        Ok(match (planned.log, planned.kind) {
-            (LogMode::File, _) => (Output::File(file), None),
-            (LogMode::Pipe, Kind::Driver) => (Output::Pipes, Some(file)),
-            (LogMode::Pipe, _) => (Output::Pipe, Some(file)),
-        })
-    }
-
     /// What is called, on the spawning thread, once the child runs or does not.
     fn on_start(
         &self,
         unit: UnitId,
-        log: Option<std::fs::File>,
+        log: Option<Log>,
     ) -> impl FnOnce(Result<Started, process::LaunchError>) + Send + use<> {
         let slot = Arc::clone(&self.slots[unit]);
         let reports = self.reports.clone();
@@ -115,24 +121,9 @@ impl LocalHost {
                     let message = format!("it does not run in its cgroup ({error}): its processes are found by a walk");
                     sink.warn(Some(&name), message, None);
                 }
-                if let Some(file) = log {
-                    let mut pipes = started.pipes.into_iter();
-                    let sources = if driver {
-                        [OutputStream::Stdout, OutputStream::Stderr]
-                            .into_iter()
-                            .zip(pipes)
-                            .map(|(stream, pipe)| Source { pipe, shown: show.driver_stream(stream) })
-                            .collect()
-                    } else {
-                        pipes.next().into_iter().map(|pipe| Source { pipe, shown: show.lines_of(&name) }).collect()
-                    };
-                    let warn = {
-                        let (sink, name) = (sink.clone(), name.clone());
-                        move |error: std::io::Error| {
-                            sink.warn(Some(&name), format!("its log cannot be written any more: {error}"), None);
-                        }
-                    };
-                    match Copier::start(CopyPlan { sources, file, failed: Box::new(warn) }) {
+                if let Some(log) = log {
+                    let sources = show.sources(started.pipes, &name, driver, &sink);
+                    match Copier::start(CopyPlan { sources, log }) {
                         Ok(copier) => {
                             let _ = slot.copier.set(copier);
                         }
@@ -191,6 +182,9 @@ impl LocalHost {
         let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink));
         futures_util::future::join_all(all).await;
         futures_util::future::join_all(self.former.drain(..)).await;
+        self.logs.finish(&self.setting.plan);
+        self.disk_beat.abort();
+        self.disk.look_aside().await;
     }
 }
 
@@ -199,7 +193,8 @@ impl Host for LocalHost {
         self.renew(unit);
         let planned = &self.setting.plan.units[unit];
         let resolved = &self.setting.resolved[unit];
-        let (output, log) = match self.output(unit) {
+        let _ = self.slots[unit].log.set(self.logs.path(planned));
+        let (output, log) = match self.logs.output(unit, planned) {
             Ok(output) => output,
             Err(message) => {
                 return self.report(Report::SpawnFailed { unit, message, code: crate::diag::exit::FAILED });
@@ -296,7 +291,11 @@ impl Host for LocalHost {
         process::shed_start();
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
-        match Sampler::start(&self.setting.plan.telemetry.memory, units, self.setting.sink.clone(), Proc::default()) {
+        // Its beat is the disk's, too.
+        self.disk_beat.abort();
+        let disk = Arc::clone(&self.disk);
+        let sink = self.setting.sink.followed_by(move || disk.look());
+        match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, Proc::default()) {
             Ok(sampler) => self.sampler = Some(sampler),
             Err(error) => self.report(Report::Warning {
                 unit: None,
@@ -367,8 +366,10 @@ impl Host for LocalHost {
 
     fn read_last_lines(&mut self, unit: UnitId) {
         let slot = Arc::clone(&self.slots[unit]);
+        let disk = Arc::clone(&self.disk);
         let reports = self.reports.clone();
         tokio::spawn(async move {
+            disk.look_aside().await;
             let lines = slot.last_lines().await;
             let _ = reports.send(Report::LastLines { unit, lines });
         });

@@ -1,14 +1,15 @@
 //! How the output of processes is shown besides their log files.
 
 use std::fs::File;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
-use crate::process::{Destination, LineSink};
+use crate::events::Sink;
+use crate::process::{Destination, LineSink, Source};
 
 /// One of the two streams of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OutputStream {
+enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -29,7 +30,7 @@ pub enum DriverOutput {
 pub struct ShowOutput {
     /// The driver's.
     pub driver: DriverOutput,
-    /// Gets `[name] line` for each line of a process whose log mode is `pipe`.
+    /// Gets `seconds [name] line` for each line of a process whose log mode is `pipe`: whole lines, some at a time.
     pub lines: LineSink,
 }
 
@@ -40,8 +41,15 @@ impl std::fmt::Debug for ShowOutput {
 }
 
 impl ShowOutput {
+    /// Where a child's pipes go; `clock` tells the time of its lines.
+    pub(super) fn sources(&self, pipes: Vec<OwnedFd>, process: &str, is_driver: bool, clock: &Sink) -> Vec<Source> {
+        let streams = [OutputStream::Stdout, OutputStream::Stderr];
+        let shown = |stream| if is_driver { self.driver_stream(stream) } else { self.lines_of(process, clock) };
+        pipes.into_iter().zip(streams).map(|(pipe, stream)| Source { pipe, shown: shown(stream) }).collect()
+    }
+
     /// Where a stream of the driver goes.
-    pub(super) fn driver_stream(&self, stream: OutputStream) -> Destination {
+    fn driver_stream(&self, stream: OutputStream) -> Destination {
         let own = |descriptor: std::os::fd::BorrowedFd<'_>| match descriptor.try_clone_to_owned() {
             Ok(twin) => Destination::Raw(File::from(twin)),
             // gymrun was started with that stream closed.
@@ -54,9 +62,9 @@ impl ShowOutput {
     }
 
     /// Where the lines of another process go.
-    pub(super) fn lines_of(&self, process: &str) -> Destination {
-        let lines = Arc::clone(&self.lines);
-        let prefix = format!("[{process}] ");
-        Destination::Lines(Arc::new(move |line| lines(&format!("{prefix}{line}"))))
+    fn lines_of(&self, process: &str, clock: &Sink) -> Destination {
+        let (name, clock) = (process.to_owned(), clock.clone());
+        let prefix = Box::new(move || format!("{:>8.3} [{name}] ", clock.elapsed().as_secs_f64()));
+        Destination::Lines { prefix, sink: Arc::clone(&self.lines) }
     }
 }

@@ -22,6 +22,7 @@ pub mod processes;
 mod program;
 mod raw;
 mod sink;
+mod small_disk;
 mod telemetry;
 mod wait;
 
@@ -36,5 +37,6 @@ pub use ports::{free_port, free_ports};
 pub use program::{Ended, Program, Running};
 pub use raw::Raw;
 pub use sink::{Answer, GOOD, Seen, Sink};
+pub use small_disk::small_disk;
 pub use telemetry::{Metric, Span, Telemetry, attributes};
 pub use wait::{DEADLINE, eventually, eventually_async};

@@ -93,6 +93,11 @@ impl Program {
             }
             "repeat" => print!("{}", fields[0].repeat(parse(fields[1]))),
             "flood" => flood(parse(rest)),
+            "numbered" => (0..parse(fields[0])).for_each(|number: u32| println!("{} {number}", fields[1])),
+            "fill" => std::fs::write(fields[0], vec![b'x'; parse(fields[1])]).expect("a file to fill"),
+            "says" => wait_until("the word", || {
+                std::fs::read(fields[0]).is_ok_and(|bytes| contains(&bytes, &fields[1].replace('_', " ")))
+            }),
             "append" => append(fields[0], fields[1]),
             "environment" => {
                 append(rest, &std::env::vars().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join("\n"))
@@ -263,11 +268,19 @@ fn flood(mebibytes: usize) {
 }
 
 fn wait_for(file: &str) {
+    wait_until(file, || std::path::Path::new(file).exists());
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_mins(1);
-    while !std::path::Path::new(file).exists() {
-        assert!(Instant::now() < end, "{file} did not come");
+    while !condition() {
+        assert!(Instant::now() < end, "{what} did not come");
         sleep(0.005);
     }
+}
+
+fn contains(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
 /// Becomes a child with these steps and without any variable, so that nothing tells whose it is.

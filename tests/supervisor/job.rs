@@ -48,7 +48,8 @@ impl Job {
         Self::start_as(description, &[], place, |_| {})
     }
 
-    /// Through another program, which gets the executable and the job's directory as its last arguments.
+    /// Through another program, which gets the executable and the job's directory as its last arguments; its own may say
+    /// `@DIR`, too.
     pub fn start_by(description: &Value, program: &[&str]) -> Self {
         Self::start_as(description, program, Place::here(), |_| {})
     }
@@ -66,7 +67,7 @@ impl Job {
         #[expect(clippy::disallowed_methods, reason = "the gymrun under test is no child of a gymrun")]
         let mut command = Command::new(first);
         if let Some(rest) = program.get(1..) {
-            command.args(rest).arg(&own);
+            command.args(rest.iter().map(|word| word.replace("@DIR", &dir.path().display().to_string()))).arg(&own);
         } else {
             command.arg("run");
         }
@@ -189,10 +190,14 @@ pub fn run(dir: &Path) -> ExitCode {
             traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into(),
             environment: std::env::vars_os().collect(),
             sink,
-            show: ShowOutput { driver: DriverOutput::Apart, lines: Arc::new(|line| eprintln!("{line}")) },
+            show: ShowOutput {
+                driver: DriverOutput::Apart,
+                // It may be gone.
+                lines: Arc::new(|lines| drop(std::io::stderr().write_all(lines))),
+            },
             before_collector_stop: Box::new(|| ()),
         },
     );
-    eprintln!("{}", outcome.message);
+    let _ = writeln!(std::io::stderr(), "{}", outcome.message);
     ExitCode::from(u8::try_from(outcome.code).expect("an exit code"))
 }

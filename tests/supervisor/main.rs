@@ -18,12 +18,14 @@ mod cases;
 mod child;
 mod collector;
 mod containment;
+mod disk;
 mod end;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod job;
 mod jobs;
 mod listen;
+mod logs;
 mod output;
 mod plan;
 mod ports;
@@ -42,6 +44,8 @@ const CASES: &[&[cases::Case]] = &[
     trees::CASES,
     containment::CASES,
     output::CASES,
+    logs::CASES,
+    disk::CASES,
     collector::CASES,
     restart::CASES,
     storm::CASES,

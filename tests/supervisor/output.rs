@@ -85,8 +85,8 @@ fn piped_lines_are_whole_and_prefixed() {
         "driver": driver("exit:0"),
     }));
     assert_eq!(ended.code, Some(0));
-    for line in ["[a] one", "[a] two"] {
-        assert!(ended.stderr.lines().any(|l| l == line), "{}", ended.stderr);
+    for line in [" [a] one", " [a] two"] {
+        assert!(ended.stderr.lines().any(|l| l.ends_with(line)), "{}", ended.stderr);
     }
     assert_eq!(ended.file("logs/a.log"), b"one\ntwo\n");
 }

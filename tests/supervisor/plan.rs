@@ -4,8 +4,8 @@ use std::path::Path;
 
 use gymrun::plan::{
     CollectorPlan, Exhausted, Kind, Liveness, LogMode, MemoryPlan, MemoryScope, OnExit, Plan, PortChoice, PortPolicy,
-    Probe, ProbeKind, Question, Readiness, Reference, RestartPolicy, Stdin, StopPolicy, StopSignal, TelemetryPlan,
-    Text, Tree, Unit, Value as PlanValue, Variable, VariableValue,
+    Probe, ProbeKind, Question, Readiness, Reference, RestartPolicy, Rotation, Stdin, StopPolicy, StopSignal,
+    TelemetryPlan, Text, Tree, Unit, Value as PlanValue, Variable, VariableValue,
 };
 use serde_json::Value;
 
@@ -177,6 +177,10 @@ fn unit(name: &str, kind: Kind, job: &Value, dir: &Path) -> Unit {
             (Some("pipe"), _) | (None, Kind::Driver) => LogMode::Pipe,
             _ => LogMode::File,
         },
+        log_rotation: job["log_max_bytes"].as_u64().map(|max_bytes| Rotation {
+            max_bytes,
+            keep: job["log_keep"].as_u64().map_or(3, |keep| u32::try_from(keep).expect("a small number")),
+        }),
         stdin: Stdin::Null,
         model: None,
     }

@@ -6,6 +6,7 @@
 use indexmap::IndexMap;
 
 use super::kinds::Table;
+use super::logs::{give_up_rotation, settle_keep, stack};
 use super::value::{boolean, entries, literal};
 use crate::inputs::{Node, NodeValue, merge, prune};
 use crate::plan::{Kind, PortChoice, StopPolicy, StopSignal};
@@ -47,8 +48,10 @@ pub fn by_kind(kind: Kind, type_name: &str) -> ByKind {
 pub fn apply(own: &Node, layers: &[&Node], table: &Table, kind: ByKind, is_task: bool) -> Node {
     let mut below = Node { value: NodeValue::Map(IndexMap::new()), location: own.location.clone() };
     for layer in layers {
-        below = merge(below, (*layer).clone());
+        below = stack(below, (*layer).clone());
     }
+    give_up_rotation(&mut below, own);
+    settle_keep(&mut below, Some(own));
     let said = |key: &str| entries(own).and_then(|map| map.get(key));
     if let NodeValue::Map(map) = &mut below.value {
         map.retain(|key, _| table.key(key).is_some());

@@ -6,9 +6,10 @@ use super::check::{below, table};
 use super::fields::Fields;
 use super::hooks::{check_targets, take, typed_attributes, typed_targets};
 use super::kinds::{Table, TextRule};
+use super::logs::{log, settle_keep, stack};
 use super::names;
 use super::otel::{empty, otel};
-use super::process::{environment, log_mode};
+use super::process::environment;
 use super::processes::{Builder, Built, configuration, server_types};
 use super::references::References;
 use super::tables::{self, EITHER, JOB, SITE};
@@ -16,7 +17,7 @@ use super::telemetry::telemetry;
 use super::value::{document, entries, found, int, items, literal, port_range};
 use crate::diag::{Location, Problem, Problems};
 use crate::inputs::{Layers, Node, NodeValue, World, merge, prune};
-use crate::plan::{DRIVER, Kind, LogMode, PortPolicy, StopSignal};
+use crate::plan::{DRIVER, Kind, LogMode, PortPolicy, Rotation, StopSignal};
 use crate::policy::spec::{Containers, EnvSpec, FragmentSpec, Placed, Spec};
 
 /// A job that has been checked.
@@ -85,7 +86,9 @@ pub fn check(layers: Layers, job_id: &str, world: &World) -> Checked {
     let nothing = Node { value: NodeValue::Map(IndexMap::new()), location: merged.location.clone() };
     let otel = otel(part("otel").unwrap_or(&nothing), world, &mut problems);
     let telemetry = telemetry(part("telemetry").unwrap_or(&nothing), &otel, job_id, world, &mut problems);
-    let collector = collector_defaults(part("process_defaults"));
+    let mut unheard = Problems::new();
+    let heard = if otel.enabled { &mut problems } else { &mut unheard };
+    let collector = collector_defaults(part("process_defaults"), heard);
     names::ports(&processes, &otel, &mut problems);
     references(&merged, &processes, otel.enabled, world, &mut problems);
 
@@ -116,6 +119,7 @@ pub fn check(layers: Layers, job_id: &str, world: &World) -> Checked {
         collector_env: collector.env,
         collector_stop_signal: collector.stop_signal,
         collector_log: collector.log,
+        collector_log_rotation: collector.log_rotation,
         attributes: typed_attributes(part("attributes")),
         scrape: part("scrape").map(typed_targets).unwrap_or_default(),
         files: files(&fields),
@@ -162,25 +166,29 @@ struct CollectorDefaults {
     env: IndexMap<String, EnvSpec>,
     stop_signal: StopSignal,
     log: LogMode,
+    log_rotation: Option<Rotation>,
 }
 
-fn collector_defaults(defaults: Option<&Node>) -> CollectorDefaults {
+fn collector_defaults(defaults: Option<&Node>, problems: &mut Problems) -> CollectorDefaults {
     let mut below = empty();
     for layer in ["all", "collector"] {
         if let Some(node) =
             defaults.and_then(entries).and_then(|map| map.get(layer)).filter(|node| entries(node).is_some())
         {
-            below = merge(below, node.clone());
+            below = stack(below, node.clone());
         }
     }
+    settle_keep(&mut below, None);
     if let NodeValue::Map(map) = &mut below.value {
         map.retain(|key, _| tables::COLLECTOR_DEFAULTS.key(key).is_some());
     }
     let fields = Fields::new(&below, &tables::COLLECTOR_DEFAULTS);
+    let (log, log_rotation) = log(&fields, "process_defaults.collector", LogMode::File, problems);
     CollectorDefaults {
         env: environment(fields.said("env")),
         stop_signal: fields.text("stop_signal").and_then(|name| StopSignal::parse(&name)).unwrap_or(StopSignal::Term),
-        log: log_mode(&fields, LogMode::File),
+        log,
+        log_rotation,
     }
 }
 

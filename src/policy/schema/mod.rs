@@ -10,6 +10,7 @@ mod fields;
 mod hooks;
 mod job;
 mod kinds;
+mod logs;
 mod names;
 mod otel;
 mod probes;

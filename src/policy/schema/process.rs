@@ -6,6 +6,7 @@ use super::check::split_words;
 use super::defaults::ByKind;
 use super::fields::{Fields, late, path, words};
 use super::kinds::{Table, TextRule};
+use super::logs::log;
 use super::tables;
 use super::value::{boolean, document, entries, items, literal};
 use crate::diag::{Location, Problem, Problems, is_secret_name};
@@ -46,6 +47,8 @@ impl Process<'_> {
         let has_port = port.is_some() || fields.said("port").is_some();
         let readiness = self.readiness(&fields, has_port, problems);
         let metrics = self.metrics(&fields, has_port, problems);
+        let log_by_kind = if self.kind == Kind::Driver { LogMode::Pipe } else { LogMode::File };
+        let (log, log_rotation) = log(&fields, self.path, log_by_kind, problems);
         let model = has("model").then(|| fields.placed("model")).flatten();
         ProcessSpec {
             name: self.name.to_owned(),
@@ -76,7 +79,8 @@ impl Process<'_> {
                     .unwrap_or(self.by_kind.stop.signal),
                 grace_seconds: fields.num("grace_seconds").unwrap_or(self.by_kind.stop.grace_seconds),
             },
-            log: log_mode(&fields, if self.kind == Kind::Driver { LogMode::Pipe } else { LogMode::File }),
+            log,
+            log_rotation,
             metrics,
             gpus: crate::policy::spec::Gpus::All,
             served_model_name: if has("served_model_name") {
@@ -156,15 +160,6 @@ impl Process<'_> {
             scrape_interval_seconds: metrics.maybe_int("scrape_interval_seconds"),
             labels: labels(metrics.entries("labels")),
         })
-    }
-}
-
-/// `log`.
-pub fn log_mode(fields: &Fields<'_>, default: LogMode) -> LogMode {
-    match fields.text("log").as_deref() {
-        Some("pipe") => LogMode::Pipe,
-        Some("file") => LogMode::File,
-        _ => default,
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Spec {
     pub collector_stop_signal: crate::plan::StopSignal,
     /// `log` of the collector.
     pub collector_log: crate::plan::LogMode,
+    /// When a new log of the collector is begun.
+    pub collector_log_rotation: Option<crate::plan::Rotation>,
     /// `attributes` of the job: text, integers and booleans.
     pub attributes: IndexMap<String, Placed<Tree>>,
     /// `scrape` of the job.

@@ -4,7 +4,9 @@ use indexmap::IndexMap;
 
 use super::Placed;
 use crate::diag::Location;
-use crate::plan::{Kind, Liveness, LogMode, OnExit, PortChoice, Readiness, Stdin, StopPolicy, Text, Tree, Value};
+use crate::plan::{
+    Kind, Liveness, LogMode, OnExit, PortChoice, Readiness, Rotation, Stdin, StopPolicy, Text, Tree, Value,
+};
 
 /// What is executed.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +104,8 @@ pub struct ProcessSpec {
     pub stop: StopPolicy,
     /// Who owns its log.
     pub log: LogMode,
+    /// When a new log is begun.
+    pub log_rotation: Option<Rotation>,
     /// Its metrics endpoint, if it is scraped.
     pub metrics: Option<MetricsSpec>,
     /// Its GPUs.

@@ -7,6 +7,21 @@ use super::super::kinds::{
 /// `env`.
 pub const ENV: Type = Type::Map(Keys::Variables, &VARIABLE_VALUE);
 
+/// `log_max_bytes`. A smaller one is most likely meant in other units.
+const LOG_MAX_BYTES: Key = key(
+    "log_max_bytes",
+    Type::Int(1000, i64::MAX),
+    "none",
+    "no log file is larger: a new one is begun, at the end of a line where that is possible; needs `log = \"pipe\"`",
+);
+/// `log_keep`.
+const LOG_KEEP: Key = with(
+    "log_keep",
+    Type::Int(1, 1000),
+    "3",
+    "how many older log files stay: `<process>.log.1` (the newest of them), `.2`, ...",
+);
+
 /// Keys of every process.
 pub const PROCESS_KEYS: &[Key] = &[
     key(
@@ -64,8 +79,8 @@ pub const PROCESS_KEYS: &[Key] = &[
         "`file`; driver `pipe`",
         "`file`: it owns its log file; `pipe`: its output is also shown",
     ),
-    later("log_max_bytes"),
-    later("log_keep"),
+    LOG_MAX_BYTES,
+    LOG_KEEP,
     key(
         "metrics",
         Type::OneOf(&[Type::Bool, Type::Table(&METRICS)]),
@@ -194,8 +209,8 @@ pub const COLLECTOR_DEFAULTS: Table = Table {
     parts: &[&[
         key("env", ENV, "{}", "variables of the collector"),
         key("log", Type::Word(&["file", "pipe"]), "`file`", ""),
-        later("log_max_bytes"),
-        later("log_keep"),
+        LOG_MAX_BYTES,
+        LOG_KEEP,
         key("stop_signal", Type::Signal, "`TERM`", ""),
     ]],
     without: &[],

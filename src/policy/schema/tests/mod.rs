@@ -5,5 +5,6 @@
 mod arbitrary;
 mod case;
 mod hooks;
+mod logs;
 mod processes;
 mod telemetry;
