@@ -62,4 +62,4 @@ macro_rules! replays {
     };
 }
 
-replays!(answers, bodies, config, exposition, formats, otlp_json, otlp_wire, ottl, patterns);
+replays!(answers, bodies, config, exposition, formats, otlp_json, otlp_wire, ottl, patterns, stored);

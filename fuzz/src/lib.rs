@@ -9,6 +9,7 @@ mod config;
 mod exposition;
 mod otlp;
 mod ottl;
+mod stored;
 mod texts;
 
 pub use answers::answers;
@@ -17,13 +18,14 @@ pub use config::config;
 pub use exposition::exposition;
 pub use otlp::{otlp_json, otlp_wire};
 pub use ottl::ottl;
+pub use stored::stored;
 pub use texts::{formats, patterns};
 
 /// A target.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `corpora`.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 10] = [
     ("answers", answers),
     ("bodies", bodies),
     ("config", config),
@@ -33,4 +35,5 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("otlp_wire", otlp_wire),
     ("ottl", ottl),
     ("patterns", patterns),
+    ("stored", stored),
 ];

@@ -12,9 +12,9 @@ use tokio::runtime::Runtime;
 use super::arguments::print;
 use crate::collector::config::Config;
 use crate::collector::flush::flush;
-use crate::collector::load::load;
+use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
-use crate::collector::run::{Kept, Surroundings, run as run_collector};
+use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
 use crate::process::{OsSignals, Told, return_large_blocks};
 
@@ -35,6 +35,23 @@ struct Sources {
     /// The report `delivery.json` is written beside the first file at the end.
     #[arg(long, value_name = "FILE", required = true)]
     config: Vec<String>,
+    /// One value over what the files say, such as `exporters.debug.verbosity=detailed`; may be given again. The value is
+    /// YAML; maps are joined, anything else is replaced. `::` separates as `.` does.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<String>,
+}
+
+impl Sources {
+    /// In the order in which they are joined.
+    fn all(&self) -> Vec<String> {
+        self.config.iter().chain(&self.set).cloned().collect()
+    }
+}
+
+/// `--set` as a source.
+fn setting(text: &str) -> Result<String, String> {
+    let (key, value) = text.split_once('=').ok_or("there is no `=` in it")?;
+    Ok(format!("yaml:{}: {}", key.trim().replace('.', "::"), value.trim()))
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -57,8 +74,8 @@ enum Action {
 #[must_use]
 pub fn run(args: &CollectorArgs) -> i32 {
     let result = match &args.action {
-        None => serve(&args.sources.config),
-        Some(Action::Validate(sources)) => load(&sources.config, &environment).map(|config| {
+        None => serve(&args.sources.all()),
+        Some(Action::Validate(sources)) => load(&sources.all(), &environment).map(|config| {
             show(&config.warnings);
             0
         }),
@@ -79,7 +96,9 @@ fn runtime() -> Result<Runtime, Problem> {
 
 fn serve(sources: &[String]) -> Result<i32, Problems> {
     return_large_blocks();
-    let mut config = load(sources, &environment)?;
+    let (mut config, mut texts) = Texts::load(sources, &environment)?;
+    // Those of the configuration that ran before this one, until this one runs.
+    let mut former: Option<Texts> = None;
     let runtime = runtime()?;
     let sink = stderr_sink();
     let surroundings = Surroundings { sink: sink.clone(), delivery: Some(directory(sources)), kept: Kept::default() };
@@ -88,21 +107,39 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
         OsSignals::new().map_err(|error| Problem::new(format!("cannot listen for signals: {error}")))?
     };
     loop {
-        let reload = Mutex::new(None);
+        let order = Mutex::new(None);
         let stop = async {
             let next = told(&mut signals, sources, &sink).await;
-            *reload.lock().unwrap_or_else(PoisonError::into_inner) = next;
+            *order.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         };
         let result = runtime.block_on(run_collector(config, surroundings.clone(), stop));
-        match (result, reload.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            (Ok(_), Some(next)) => config = next,
-            (result, _) => {
+        let order = order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (result, order, former.take()) {
+            (Ok(ran), Some(Order::Reload(next)), before) => {
+                // One that was told to go before it ran has not shown that it can start.
+                former = before.filter(|_| !ran).or(Some(texts));
+                (config, texts) = *next;
+            }
+            (Err(Failure::Start(problem)), None, Some(before)) => {
+                show(&problem.into());
+                sink("SIGHUP: this configuration cannot start; the one from before is started again");
+                config = before.again(sources, &environment)?;
+                texts = before;
+            }
+            (result, ..) => {
                 // What is still running at this point has been left behind on purpose.
                 runtime.shutdown_background();
-                return result.map(|_| 0).map_err(Problems::from);
+                return result.map(|_| 0).map_err(|failure| Problem::from(failure).into());
             }
         }
     }
+}
+
+/// What a running collector is told.
+enum Order {
+    Stop,
+    /// To go on with this configuration, which these are the texts of.
+    Reload(Box<(Config, Texts)>),
 }
 
 /// Where the report goes: beside the first file.
@@ -112,14 +149,14 @@ fn directory(sources: &[String]) -> PathBuf {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// Ends when it is told to stop with nothing, at a SIGHUP with the configuration as it is then. The reference ends with an
+/// Ends when it is told to stop, or by SIGHUP to go on with the configuration as it is then. The reference ends with an
 /// error if that is broken; this one says so and goes on as it was.
-async fn told(signals: &mut OsSignals, sources: &[String], sink: &Sink) -> Option<Config> {
+async fn told(signals: &mut OsSignals, sources: &[String], sink: &Sink) -> Order {
     while signals.next().await == Told::HangUp {
-        match load(sources, &environment) {
-            Ok(config) => {
+        match Texts::load(sources, &environment) {
+            Ok(next) => {
                 sink("SIGHUP: the configuration is read anew");
-                return Some(config);
+                return Order::Reload(Box::new(next));
             }
             Err(problems) => {
                 show(&problems);
@@ -127,7 +164,7 @@ async fn told(signals: &mut OsSignals, sources: &[String], sink: &Sink) -> Optio
             }
         }
     }
-    None
+    Order::Stop
 }
 
 fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {

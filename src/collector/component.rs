@@ -6,18 +6,19 @@
 //! starts extensions, exporters, processors and receivers in this order, each with the [`Next`] it hands on to.
 //!
 //! Data flows by [`Consumer::consume`]. `Ok` means that the consumer has taken responsibility; a [`Refusal`] means that
-//! it has not. **Who swallows a refusal counts it** (as dropped, with the refusal's reason); who passes it on does not.
+//! it has not. **Who swallows a refusal counts it** (as dropped, with the refusal's reason, under the names of those who
+//! refused); who passes it on does not.
 //! A receiver passes it to its client, so nothing is lost silently on the way. What is put into the pipelines
 //! (received) and what they refuse is counted by the graph, once for all pipelines that take it.
 
 use std::any::{Any, TypeId};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::controls::Controls;
@@ -28,6 +29,8 @@ use super::owed::Owed;
 use super::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
+
+pub use super::refusal::{Part, Refusal};
 
 /// A kind of component: `C` is one of the five component traits.
 pub struct Factory<C: ?Sized> {
@@ -135,72 +138,40 @@ pub trait Consumer: Send + Sync {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>>;
 }
 
-/// A payload was not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Whether the same payload may be taken later.
-    pub retryable: bool,
-    /// A google.rpc code, where the refusal came from one (an endpoint's answer).
-    pub answered: Option<u32>,
-    /// One word for the counters (`queue_full`, `http_400`, `shutdown`).
-    pub reason: Cow<'static, str>,
-    /// For people.
-    pub message: String,
-}
-
-impl Refusal {
-    /// Worth another try later.
-    pub fn retryable(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { retryable: true, answered: None, reason: reason.into(), message: message.into() }
-    }
-
-    /// Never taken, however often it is tried.
-    pub fn permanent(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { retryable: false, answered: None, reason: reason.into(), message: message.into() }
-    }
-
-    /// The same with the google.rpc code of the answer that it came from.
-    #[must_use]
-    pub fn answered(mut self, code: u32) -> Self {
-        self.answered = Some(code);
-        self
-    }
-
-    /// The google.rpc code that an OTLP receiver answers: 14 (unavailable) to try again, 13 (internal) not to, unless
-    /// an endpoint gave one.
-    #[must_use]
-    pub fn code(&self) -> u32 {
-        self.answered.unwrap_or(if self.retryable { 14 } else { 13 })
-    }
-
-    /// The HTTP status that an OTLP receiver answers for [`Refusal::code`].
-    #[must_use]
-    pub fn http_status(&self) -> u16 {
-        match self.code() {
-            3 => 400,
-            16 => 401,
-            7 => 403,
-            12 => 404,
-            8 => 429,
-            1 | 4 | 10 | 11 | 14 | 15 => 503,
-            _ => 500,
-        }
-    }
-}
-
 /// Where a component hands its payloads on: one consumer or several.
 ///
 /// Several get the same shared slices; the refusal of one does not keep the payload from the others.
 #[derive(Clone)]
 pub struct Next {
-    consumers: Arc<[Arc<dyn Consumer>]>,
+    consumers: Arc<[Taker]>,
+}
+
+struct Taker {
+    /// What refusals of its own go by; `None` for what has no name (the head of a pipeline).
+    name: Option<Arc<str>>,
+    consumer: Arc<dyn Consumer>,
+}
+
+impl Taker {
+    async fn consume(&self, payload: Payload) -> Result<(), Refusal> {
+        let Some(name) = &self.name else { return self.consumer.consume(payload).await };
+        let items = payload.item_count();
+        self.consumer.consume(payload).await.map_err(|refusal| refusal.of(name, items))
+    }
 }
 
 impl Next {
     /// Hands on to all of `consumers`.
     #[must_use]
     pub fn new(consumers: Vec<Arc<dyn Consumer>>) -> Self {
-        Self { consumers: consumers.into() }
+        Self { consumers: consumers.into_iter().map(|consumer| Taker { name: None, consumer }).collect() }
+    }
+
+    /// Hands on to components, each with its name.
+    #[must_use]
+    pub fn to_components(consumers: Vec<(Arc<str>, Arc<dyn Consumer>)>) -> Self {
+        let taker = |(name, consumer)| Taker { name: Some(name), consumer };
+        Self { consumers: consumers.into_iter().map(taker).collect() }
     }
 
     /// Hands on to one.
@@ -217,7 +188,7 @@ impl Next {
         let results = join_all(self.consumers.iter().map(|consumer| consumer.consume(payload.clone()))).await;
         let mut refused: Option<Refusal> = None;
         for result in results {
-            join(&mut refused, result);
+            Refusal::join(&mut refused, result);
         }
         refused.map_or(Ok(()), Err)
     }
@@ -227,21 +198,6 @@ impl Next {
 pub(super) async fn guarded(work: impl Future<Output = Result<(), Refusal>>) -> Result<(), Refusal> {
     let broken = |_| Err(Refusal::permanent("panic", "a part of the collector broke down (please report this)"));
     std::panic::AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(broken)
-}
-
-fn join(refused: &mut Option<Refusal>, result: Result<(), Refusal>) {
-    let Err(new) = result else { return };
-    match refused {
-        None => *refused = Some(new),
-        Some(former) => {
-            former.message = format!("{}; {}", former.message, new.message);
-            if former.retryable && !new.retryable {
-                former.retryable = false;
-                former.answered = new.answered;
-                former.reason = new.reason;
-            }
-        }
-    }
 }
 
 /// A receiver's outputs: one for each signal that some pipeline takes from it.
@@ -286,10 +242,21 @@ impl Context {
         self.counters.add(&self.name, signal, tally, items);
     }
 
-    /// Counts what a refusal cost, where this component swallows it, and says so.
+    /// Counts what a refusal cost, where this component swallows it, and says so: under the name of each component that
+    /// refused, or under its own if that was nobody else.
     pub fn count_dropped(&self, signal: Signal, items: usize, refusal: &Refusal) {
-        self.count(signal, Tally::Dropped(refusal.reason.clone()), items);
-        self.failed(&format!("dropped {items} {} ({}): {}", items_word(signal), refusal.reason, refusal.message));
+        for part in &refusal.parts {
+            self.counters.add(&part.component, signal, Tally::Dropped(part.reason.clone()), part.items);
+        }
+        let word = items_word(signal);
+        let what = if refusal.parts.is_empty() {
+            self.count(signal, Tally::Dropped(refusal.reason.clone()), items);
+            format!("dropped {items} {word} ({})", refusal.reason)
+        } else {
+            let part = |part: &Part| format!("{} dropped {} {word} ({})", part.component, part.items, part.reason);
+            refusal.parts.iter().map(part).collect::<Vec<_>>().join(", ")
+        };
+        self.failed(&format!("{what}: {}", refusal.message));
     }
 
     /// Answers for items that are held or under way: unless they are settled (counted), their loss is counted, whatever
@@ -338,32 +305,17 @@ impl Shared {
     }
 }
 
+/// Ends a task at once, and what it holds (a port) with it.
+pub async fn ended<T>(task: JoinHandle<T>) {
+    // One that has ended may have been waited for already, which cannot be done twice.
+    if !task.is_finished() {
+        task.abort();
+        // Whatever comes out of it, it is gone.
+        let _ = task.await;
+    }
+}
+
 /// Runs `work` until `deadline`; `None` if it was not done by then.
 pub async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout_at(deadline, work).await.ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_becomes_the_status_of_the_reference() {
-        assert_eq!(Refusal::retryable("queue_full", "full").http_status(), 503);
-        assert_eq!(Refusal::permanent("x", "never").code(), 13);
-        let answers = [(3, 400), (16, 401), (7, 403), (12, 404), (8, 429), (2, 500), (14, 503)];
-        for (code, status) in answers {
-            assert_eq!(Refusal::permanent("http", "answered").answered(code).http_status(), status);
-        }
-    }
-
-    #[test]
-    fn of_several_refusals_the_permanent_one_decides_and_all_are_said() {
-        let mut refused = None;
-        join(&mut refused, Err(Refusal::retryable("queue_full", "a")));
-        join(&mut refused, Ok(()));
-        join(&mut refused, Err(Refusal::permanent("http_400", "b").answered(3)));
-        let refused = refused.expect("refused");
-        assert_eq!((refused.retryable, refused.code(), refused.message.as_str()), (false, 3, "a; b"));
-    }
 }

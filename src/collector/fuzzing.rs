@@ -10,8 +10,9 @@ use super::config::Config;
 use super::load;
 use super::ottl::{Conditions, ErrorMode, Group, Level, Scene, Style, walk};
 use super::receivers::otlp::{ENCODINGS, Unreadable, unframe};
+use super::storage::{Credential, decode, encode};
 use crate::diag::Problems;
-use crate::otlp::Payload;
+use crate::otlp::{Payload, Signal};
 
 pub use super::exporters::fuzzing::{grpc_answer, http_answer};
 pub use super::go_format::{Printable, format};
@@ -38,6 +39,22 @@ pub fn decompress(encoding: &str, body: Bytes, limit: usize) -> Option<Result<By
 pub fn grpc_message(encoding: &str, body: Bytes, limit: usize) -> Result<Bytes, String> {
     let (_, encoding) = ENCODINGS.iter().find(|(name, _)| *name == encoding).ok_or("no such encoding")?;
     unframe(body, *encoding, limit).map_err(|status| status.to_string())
+}
+
+/// The request in a file of the on-disk queue; a credential is the name of a variable and its value.
+pub fn stored_request(file: &[u8], signal: Signal, credentials: &[(&str, &str)]) -> Result<Payload, String> {
+    decode(file, signal, &credentials_of(credentials)).map_err(|error| error.to_string())
+}
+
+/// The file of the on-disk queue for a request; an error if it may not be stored.
+pub fn store_request(payload: Payload, credentials: &[(&str, &str)]) -> Result<Vec<u8>, String> {
+    encode(payload, &credentials_of(credentials)).map_err(|error| error.to_string())
+}
+
+fn credentials_of(pairs: &[(&str, &str)]) -> Vec<Credential> {
+    let credential =
+        |(variable, value): &(&str, &str)| Credential { variable: (*variable).into(), value: (*value).into() };
+    pairs.iter().map(credential).collect()
 }
 
 /// Reads and checks the text of a configuration; no file is read for it.

@@ -6,6 +6,7 @@
 //! not keep the others from draining. Everything has one deadline; who needs longer is named and left behind.
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,14 @@ struct Level {
     connectors: Vec<Named>,
 }
 
+/// Nothing of a graph runs.
+pub struct NotStarted {
+    /// What failed; `None` if a stop was asked for.
+    pub problem: Option<Problem>,
+    /// Of what has to end yet.
+    pub deadline: Deadline,
+}
+
 /// What the start collects on the way.
 struct Builder {
     base: Context,
@@ -63,8 +72,8 @@ struct Builder {
 }
 
 impl Graph {
-    /// Starts everything. If something fails, what has been started is stopped again.
-    pub async fn start(config: Config, base: Context) -> Result<Self, Problem> {
+    /// Starts everything. If something fails or `shutdown` ends, what has been started is stopped again.
+    pub async fn start(config: Config, base: Context, shutdown: impl Future<Output = ()>) -> Result<Self, NotStarted> {
         let mut builder = Builder {
             base,
             exporters: HashMap::new(),
@@ -73,14 +82,24 @@ impl Graph {
             levels: levels(&config),
             graph: Self::default(),
         };
-        match builder.start(config).await {
-            Ok(()) => Ok(builder.graph),
-            Err(problem) => {
-                let deadline = Deadline::fixed(Instant::now() + Duration::from_secs(1));
-                builder.graph.stop(&deadline, &builder.base, &|| Payload::new(Signal::Metrics)).await;
-                Err(problem)
-            }
-        }
+        let problem = tokio::select! {
+            biased;
+            started = builder.start(config) => match started {
+                Ok(()) => return Ok(builder.graph),
+                Err(problem) => Some(problem),
+            },
+            () = shutdown => None,
+        };
+        let Builder { base, mut graph, .. } = builder;
+        // What a receiver has taken already drains as at any stop.
+        let deadline = if graph.receivers.is_empty() {
+            Deadline::fixed(Instant::now() + Duration::from_secs(1))
+        } else {
+            base.controls.begin_stop()
+        };
+        graph.stop(&deadline, &base, &|| Payload::new(Signal::Metrics)).await;
+        graph.stop_extensions(&deadline, &base).await;
+        Err(NotStarted { problem, deadline })
     }
 
     /// Stops everything in order by `deadline`: receivers, pipelines, exporters; at last those that write the report, which
@@ -116,6 +135,9 @@ impl Graph {
         let write = async {
             join_all(reporters.iter().map(|reporter| reporter.named.running.flush())).await;
             let report = report();
+            if report.resources.is_empty() {
+                return Ok(());
+            }
             let written = |name: &str| base.counters.of(name, Signal::Metrics, &Tally::Written);
             let before: Vec<(Arc<str>, u64)> =
                 reporters.iter().map(|Reporter { named, .. }| (named.name.clone(), written(&named.name))).collect();
@@ -207,12 +229,14 @@ impl Builder {
         pipelines: &[Pipeline],
         components: &Components,
     ) -> Result<(), Problem> {
-        let mut ends: Vec<Arc<dyn Consumer>> =
-            pipeline.exporters.iter().filter_map(|id| self.exporters.get(id).cloned()).collect();
+        let exporter = |id: &String| Some((format!("exporters/{id}").into(), self.exporters.get(id)?.clone()));
+        let mut ends: Vec<(Arc<str>, Arc<dyn Consumer>)> = pipeline.exporters.iter().filter_map(exporter).collect();
         for id in &pipeline.feeds {
-            ends.extend(self.connect(id, pipeline, pipelines, components)?);
+            let name: Arc<str> = format!("connectors/{id}").into();
+            let connected = self.connect(id, pipeline, pipelines, components)?;
+            ends.extend(connected.into_iter().map(|consumer| (name.clone(), consumer)));
         }
-        let mut next = Next::new(ends);
+        let mut next = Next::to_components(ends);
         let mut processors = Vec::new();
         for id in pipeline.processors.iter().rev() {
             let declared = components.processors.iter().find(|processor| processor.id == *id);
@@ -222,7 +246,7 @@ impl Builder {
             let built = processor
                 .build(context.clone(), pipeline.signal, watch.behind(next))
                 .map_err(|problem| named(problem, &context))?;
-            next = Next::new(vec![watch.in_front(built.consumer)]);
+            next = Next::to_components(vec![(context.name.clone(), watch.in_front(built.consumer))]);
             processors.push(Named { name: context.name, running: built.running });
         }
         processors.reverse();

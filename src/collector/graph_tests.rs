@@ -1,5 +1,6 @@
 //! Configurations that cannot be wired, and the order in which those that can are started and stopped.
 
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
@@ -205,7 +206,7 @@ fn no_report() -> Payload {
 async fn started_from_the_end_stopped_from_the_beginning_and_drained_on_the_way() {
     let events = Arc::default();
     let base = context("collector");
-    let mut graph = Graph::start(wired("exporter", &events), base.clone()).await.expect("starts");
+    let mut graph = Graph::start(wired("exporter", &events), base.clone(), pending()).await.ok().expect("starts");
     let deadline = Deadline::fixed(Instant::now() + std::time::Duration::from_secs(5));
     graph.stop(&deadline, &base, &no_report).await;
     graph.stop_extensions(&deadline, &base).await;
@@ -246,7 +247,7 @@ async fn who_does_not_stop_is_named_and_left_behind() {
         Arc::new(move |line: &str| sink.lock().expect("lock").push(line.to_owned())),
         super::log::Level::Info,
     );
-    let mut graph = Graph::start(wired("stuck", &events), base.clone()).await.expect("starts");
+    let mut graph = Graph::start(wired("stuck", &events), base.clone(), pending()).await.ok().expect("starts");
     graph.stop(&Deadline::fixed(Instant::now() + std::time::Duration::from_millis(20)), &base, &no_report).await;
     let lines = lines.lock().expect("lock");
     assert!(lines.iter().any(|line| line.contains("exporters/exporter did not stop in time")), "{lines:?}");

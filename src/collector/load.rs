@@ -3,6 +3,8 @@
 //! A configuration is given by one or several sources: the path of a file, `file:PATH`, `env:NAME` or `yaml:TEXT`. Their maps
 //! are joined key by key, and what a later one says wins, as in the reference collector. References are expanded after that.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::{fs, io};
 
@@ -36,6 +38,31 @@ pub(super) type Files<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 /// Reads, expands and checks a configuration; everything that is wrong is said at once.
 pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
     load_with(sources, environment, &|path| fs::read_to_string(path))
+}
+
+/// The texts of the files that a configuration came from, so that it can be had again when they have changed.
+#[derive(Clone, Default)]
+pub struct Texts {
+    by_path: BTreeMap<String, String>,
+}
+
+impl Texts {
+    /// [`load`], which keeps what it reads.
+    pub fn load(sources: &[String], environment: Environment<'_>) -> Result<(Config, Self), Problems> {
+        let by_path = RefCell::default();
+        let config = load_with(sources, environment, &|path| {
+            let text = fs::read_to_string(path)?;
+            RefCell::<BTreeMap<_, _>>::borrow_mut(&by_path).insert(path.to_owned(), text.clone());
+            Ok(text)
+        })?;
+        Ok((config, Self { by_path: by_path.into_inner() }))
+    }
+
+    /// The same configuration again.
+    pub fn again(&self, sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        load_with(sources, environment, &|path| self.by_path.get(path).cloned().ok_or_else(missing))
+    }
 }
 
 /// The same with other files.

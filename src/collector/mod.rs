@@ -38,6 +38,7 @@ mod pattern;
 pub mod pipelines;
 pub mod processors;
 pub mod receivers;
+pub mod refusal;
 pub mod run;
 pub mod scalar;
 pub mod secrets;

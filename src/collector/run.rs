@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -14,7 +15,7 @@ use super::delivery;
 use super::exporters::OpenedFiles;
 use super::graph::Graph;
 use super::log::Sink;
-use super::own::{Gatherer, Meters, OwnResource, Readers, with_defaults};
+use super::own::{Gatherer, Meters, OwnResource, Reader, Readers, with_defaults};
 use super::storage::Credentials;
 use crate::diag::Problem;
 
@@ -38,8 +39,26 @@ pub struct Kept {
     pub files: Arc<OpenedFiles>,
 }
 
-/// Runs until `shutdown` ends or a component fails, then drains. `Ok` with the counts after an ordered stop; a problem
-/// if the start failed or a component did.
+/// Why a run ended without being told to.
+#[derive(Debug)]
+pub enum Failure {
+    /// It did not start: nothing is left of it.
+    Start(Problem),
+    /// It ran, and then a component could not go on.
+    Component(Problem),
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Start(problem) | Failure::Component(problem) => problem,
+        }
+    }
+}
+
+/// Runs until `shutdown` ends or a component fails, then drains. `Ok` after an ordered stop, with whether it had come to
+/// run before; a problem if the start failed or a component did. In each case what was started has ended: the ports are
+/// free.
 ///
 /// A stop has one [deadline](super::deadline), shortly before its limit: what is in flight is given up then and counted, so
 /// that the report is written in time.
@@ -47,9 +66,9 @@ pub async fn run(
     mut config: Config,
     surroundings: Surroundings,
     shutdown: impl Future<Output = ()>,
-) -> Result<Arc<Counters>, Problem> {
+) -> Result<bool, Failure> {
     let secrets = Arc::new(config.secrets.clone());
-    let log = config.telemetry.logs.open(&surroundings.sink)?.without(secrets.clone());
+    let log = config.telemetry.logs.open(&surroundings.sink).map_err(Failure::Start)?.without(secrets.clone());
     let context = Context {
         name: "collector".into(),
         log: log.clone(),
@@ -69,14 +88,23 @@ pub async fn run(
         context.shared.get::<Meters>().want();
     }
     let gatherer = Arc::new(Gatherer::new(config.telemetry.detail, &context));
-    let start = async {
-        let readers = Readers::open(readers, &gatherer, &context).await?;
-        Ok((readers, Graph::start(config, context.clone()).await?))
+    let write_report = || {
+        if let Some(directory) = &surroundings.delivery
+            && let Err(error) = delivery::write(&counters, directory)
+        {
+            log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
+        }
     };
     tokio::pin!(shutdown);
-    let (readers, mut graph) = tokio::select! {
-        started = start => started.map_err(|problem| secrets.mask_problem(problem))?,
-        () = &mut shutdown => return Ok(counters),
+    let (readers, mut graph) = match start(config, readers, &gatherer, &context, shutdown.as_mut()).await {
+        Ok(Some(started)) => started,
+        ended => {
+            // Of what a collector before this one counted there is no other report.
+            if !counters.all().is_empty() {
+                write_report();
+            }
+            return ended.map(|_| false).map_err(|problem| Failure::Start(secrets.mask_problem(problem)));
+        }
     };
     controls.set_state(State::Ready(jiff::Timestamp::now(), std::time::Instant::now()));
     log.info("everything is ready");
@@ -99,16 +127,32 @@ pub async fn run(
     };
     graph.stop(&deadline, &context, &report).await;
     give_up();
-    if let Some(directory) = surroundings.delivery
-        && let Err(error) = delivery::write(&counters, &directory)
-    {
-        log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
-    }
+    write_report();
     log.info(&format!("stopped; {}", delivery::summary(&counters)));
     graph.stop_extensions(&deadline, &context).await;
     readers.stop(&deadline).await;
     match failure {
-        None => Ok(counters),
-        Some(failure) => Err(secrets.mask_problem(Problem::new(failure))),
+        None => Ok(true),
+        Some(failure) => Err(Failure::Component(secrets.mask_problem(Problem::new(failure)))),
     }
+}
+
+/// Starts everything; `None` if a stop was asked for meanwhile. Unless it is whole, what was started is stopped again.
+async fn start(
+    config: Config,
+    readers: Vec<Reader>,
+    gatherer: &Arc<Gatherer>,
+    context: &Context,
+    mut shutdown: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Option<(Readers, Graph)>, Problem> {
+    let readers = tokio::select! {
+        readers = Readers::open(readers, gatherer, context) => readers?,
+        () = &mut shutdown => return Ok(None),
+    };
+    let (problem, deadline) = match Graph::start(config, context.clone(), shutdown).await {
+        Ok(graph) => return Ok(Some((readers, graph))),
+        Err(ended) => (ended.problem, ended.deadline),
+    };
+    readers.stop(&deadline).await;
+    problem.map_or(Ok(None), Err)
 }

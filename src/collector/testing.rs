@@ -46,14 +46,14 @@ pub fn spans(count: usize) -> Payload {
     Payload::decode(Signal::Traces, request.into_vec()).expect("valid")
 }
 
-/// Waits for a condition; fails after ten seconds.
+/// Waits for a condition; fails after a minute.
 pub async fn eventually(mut condition: impl FnMut() -> bool) {
     let wait = async {
         while !condition() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the condition came true");
+    tokio::time::timeout(Duration::from_mins(1), wait).await.expect("the condition came true");
 }
 
 /// Keeps what it is given; or refuses it all.

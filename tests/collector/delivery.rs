@@ -5,7 +5,7 @@ use prost::Message as _;
 use serde_json::json;
 
 use crate::harness::{Answer, Collector, DEADLINE, GOOD, Sink, free_port};
-use crate::{config, eventually, span_count, spans};
+use crate::{config, eventually, log, span_count, spans};
 
 fn to(sink: &Sink) -> String {
     let exporter = format!("  otlp_http:\n    endpoint: http://127.0.0.1:{}\n", sink.port);
@@ -147,6 +147,59 @@ async fn after_an_outage_the_queue_arrives_and_the_newest_is_what_was_dropped() 
     assert_eq!((&traces["received"], &traces["written"], &traces["sent"]), (&json!(all), &json!(all), &json!(15)));
     assert_eq!(traces["dropped"], json!({"queue_full": all - 15}));
     assert_eq!(span_count(&collector.lines("x.jsonl")), all);
+}
+
+/// One batch in front of several exporters: each has its own account of what it did not take, and a client that is told of it
+/// loses nothing.
+#[tokio::test]
+async fn what_a_full_queue_refuses_is_counted_at_each_exporter() {
+    let (slow, good) = (Sink::start(vec![Answer::Hang]).await, Sink::start(vec![GOOD]).await);
+    let full = |name: &str| {
+        format!("  otlp_http/{name}: {{endpoint: \"{}\", timeout: 0s, sending_queue: {{queue_size: 1}}}}\n", slow.url())
+    };
+    let exporters = format!("{}{}  otlp_http/good: {{endpoint: \"{}\"}}\n", full("one"), full("two"), good.url());
+    let ids = "file, otlp_http/one, otlp_http/two, otlp_http/good";
+    let text = config("  batch: {send_batch_size: 1}", "batch", &exporters, ids);
+    let line = "    logs: {receivers: [otlp], processors: [batch], ";
+    assert!(text.contains(line), "{text}");
+    let mut collector = Collector::start(&text.replace(line, "    logs: {receivers: [otlp], "), &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    assert_eq!(collector.post("/v1/logs", &log()).await.0, 200);
+    // From now on there is no room for anything else.
+    slow.wait(4).await;
+    assert_eq!(collector.post("/v1/logs", &log()).await.0, 503);
+    for count in [2, 3] {
+        assert_eq!(collector.post("/v1/traces", &spans(count)).await.0, 200, "no client hears of it");
+    }
+    let all = |body: &[u8]| sent_spans(body);
+    let came =
+        || good.seen().iter().filter(|seen| seen.path == "/v1/traces").map(|seen| all(&seen.body)).sum::<usize>();
+    eventually("the good one has all", || came() == 6).await;
+    assert_eq!(collector.admin("/-/stop?seconds=3").await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    let delivery = collector.delivery();
+    let counts = |signal: &str| {
+        let counts = &delivery[signal];
+        (counts["received"].clone(), counts["refused"].clone(), counts["written"].clone(), counts["sent"].clone())
+    };
+    assert_eq!(counts("traces"), (json!(6), json!(0), json!(6), json!(6)), "{delivery}");
+    assert_eq!(delivery["traces"]["dropped"], json!({"queue_full": 10, "shutdown": 2}), "{delivery}");
+    // The second one went to the file and the good endpoint, and its client knows that it did not go everywhere.
+    assert_eq!(counts("logs"), (json!(1), json!(1), json!(2), json!(2)), "{delivery}");
+    assert_eq!(delivery["logs"]["dropped"], json!({"shutdown": 2}), "{delivery}");
+    for name in ["exporters/otlp_http/one", "exporters/otlp_http/two"] {
+        let of = &delivery["components"][name]["traces"];
+        assert_eq!(of, &json!({"dropped": {"queue_full": 5, "shutdown": 1}}), "{delivery}");
+    }
+    assert!(
+        delivery["components"].as_object().expect("a map").keys().all(|name| !name.contains("batch")),
+        "{delivery}"
+    );
+    let stderr = collector.stderr();
+    assert!(
+        stderr.contains("exporters/otlp_http/one dropped 2 spans (queue_full), exporters/otlp_http/two dropped"),
+        "{stderr}"
+    );
 }
 
 fn sent_spans(body: &[u8]) -> usize {

@@ -97,7 +97,7 @@ async fn an_endpoint_that_quotes_the_token_is_not_quoted() {
     let token = "t0ken-th4t-must-n0t-be-seen";
     for status in [401, 503] {
         let sink = Sink::start(vec![Answer::Quote(status)]).await;
-        let retry = "    retry_on_failure: {initial_interval: 10ms, max_elapsed_time: 20ms}";
+        let retry = "    retry_on_failure: {initial_interval: 10ms, max_interval: 10ms, max_elapsed_time: 20ms}";
         let mut collector = Collector::start(&to(&sink, retry), &[("TOKEN", token)]).await;
         assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
         sink.wait(1).await;

@@ -9,6 +9,7 @@ mod files;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod own;
+mod reload;
 mod rpc;
 mod secure;
 mod sizes;

@@ -125,8 +125,8 @@ async fn a_page_s_port_that_is_taken_ends_the_start_and_the_log_is_json_where_it
 
 #[tokio::test]
 async fn what_telemetry_cannot_be_is_said_at_once_with_its_line() {
-    let telemetry = "\n    logs: {level: loud, processors: []}\n    traces: {processors: [{batch: {}}]}\n\
-                     \x20   resource: {a: 7}\n    metrics:\n      level: everything\n      views: []\n      report: [otlp_http, nope]\n      readers:\n\
+    let telemetry = "\n    logs: {level: loud, encoding: zz, processors: []}\n    traces: {processors: [{batch: {}}]}\n\
+                     \x20   resource: {a: 7}\n    metrics:\n      level: everything\n      address: localhost:8888\n      views: []\n      report: [otlp_http, nope]\n      readers:\n\
                      \x20     - {pull: {exporter: {prometheus: {host: x, port: 99999}}}}\n\
                      \x20     - {periodic: {exporter: {console: {}}}}\n\
                      \x20     - {periodic: {exporter: {otlp: {protocol: http/json, endpoint: x, temporality_preference: delta}}}}\n\
@@ -137,6 +137,8 @@ async fn what_telemetry_cannot_be_is_said_at_once_with_its_line() {
     let stderr = collector.stderr();
     for words in [
         "`loud` is no level",
+        "`zz` is not a value of `encoding`",
+        "unknown key `address`",
         "`processors` is not supported",
         "`traces` has no effect",
         "expected text, found an integer",

@@ -128,7 +128,17 @@ async fn health_and_admin_calls() {
     assert_eq!(answer.headers()["content-type"], "application/json");
     let body = answer.text().await.expect("a body");
     assert!(body.starts_with(r#"{"status":"Server available","upSince":"2"#), "{body}");
-    assert_eq!(collector.admin("/-/scrape").await.0, 200);
+    for (query, status) in [
+        ("", 200),
+        ("?last=false", 200),
+        ("?last=true", 200),
+        ("?last=bogus", 400),
+        ("?last=", 400),
+        ("?lsat=true", 400),
+        ("?last=true&last=false", 400),
+    ] {
+        assert_eq!(collector.admin(&format!("/-/scrape{query}")).await.0, status, "{query}");
+    }
     assert_eq!(collector.admin("/-/stop?seconds=5").await.0, 200);
     assert_eq!(collector.admin("/-/stop?seconds=-1").await.0, 400);
     assert_eq!(collector.admin("/-/nope").await.0, 404);

@@ -1,11 +1,8 @@
-//! `gymrun collector validate`, configurations of several sources, and what SIGHUP does.
+//! `gymrun collector validate`, and configurations of several sources.
 
 use std::process::Command;
 
-use nix::sys::signal::Signal;
-
-use crate::harness::{Collector, binary, eventually_async};
-use crate::{config, span_count, spans};
+use crate::harness::binary;
 
 const MISTAKES: &str = "receivers:\n  otlp: {protocols: {grpc: {endpoint: nowhere, tls: {}}, http: {nobody: 1}}}\n  prometheus: {config: {scrape_configs: [{job_name: a, job_nam: b}]}}\n\
 processors:\n  batch: {timeout: soon, send_batch_size: -1}\n  transform: {trace_statements: ['set(span.nme, 1)']}\n  memory_limiter: {}\n  bach: {}\n\
@@ -98,6 +95,27 @@ fn sources_are_joined_and_each_problem_names_its_own() {
     }
 }
 
+/// `--set` says more than all files, wherever it stands.
+#[test]
+fn settings_win_over_sources() {
+    let base = "yaml:{receivers: {otlp: {protocols: {http: }}}, exporters: {debug/a: {verbosity: loud}}, \
+                service: {pipelines: {traces: {receivers: [otlp], exporters: [debug/a]}}}}";
+    assert_eq!(validate(&["--config", base], &[]).0, 1);
+    for set in [
+        "exporters.debug/a.verbosity=detailed",
+        "exporters::debug/a::verbosity=${env:HOW}",
+        " exporters.debug/a = {verbosity: basic}",
+    ] {
+        let (code, text) = validate(&["--set", set, "--config", base], &[("HOW", "normal")]);
+        assert_eq!((code, text.as_str()), (0, ""), "{set}");
+    }
+    let list = "service.pipelines.traces.exporters=[debug/a, nobody]";
+    let (code, text) = validate(&["--config", base, "--set", "exporters.debug/a.verbosity=basic", "--set", list], &[]);
+    assert!(code == 1 && text.contains("`nobody` is not declared"), "{text}");
+    let (code, text) = validate(&["--config", base, "--set", "exporters.debug/a.verbosity"], &[]);
+    assert!(code == 2 && text.contains("there is no `=` in it"), "{text}");
+}
+
 /// A warning alone is no mistake; a command line without a file is one, with the code of all such mistakes.
 #[test]
 fn warnings_are_said_and_do_no_harm() {
@@ -107,33 +125,4 @@ fn warnings_are_said_and_do_no_harm() {
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("warning") && text.contains("unknown key `nobody`"), "{text}");
     assert_eq!(validate(&[], &[]).0, 2);
-}
-
-/// SIGHUP: the configuration as it is now; one that is broken changes nothing, and nothing is lost on the way.
-#[tokio::test]
-async fn sighup_reads_anew_and_never_ends_the_process() {
-    let text = config("  batch: {timeout: 10ms}", "batch", "", "file");
-    let mut collector = Collector::start(&text, &[]).await;
-    let file = collector.path("collector.yaml");
-    let first = std::fs::read_to_string(&file).expect("reads");
-    assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
-
-    std::fs::write(&file, "receivers: {nobody: }\n").expect("writes");
-    collector.signal(Signal::SIGHUP);
-    eventually_async("the problem is said", async || {
-        collector.stderr().contains("the one from before stays").then_some(())
-    })
-    .await;
-    assert!(collector.stderr().contains("unknown receiver type `nobody`"), "{}", collector.stderr());
-    assert_eq!(collector.post("/v1/traces", &spans(3)).await.0, 200);
-
-    std::fs::write(&file, first.replace("file: {path:", "file: {append: true, path:")).expect("writes");
-    let ready = |stderr: &str| stderr.matches("everything is ready").count();
-    let before = ready(&collector.stderr());
-    collector.signal(Signal::SIGHUP);
-    eventually_async("it is ready again", async || (ready(&collector.stderr()) > before).then_some(())).await;
-    assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
-    assert_eq!(collector.stop().await, 0);
-    assert_eq!(span_count(&collector.lines("x.jsonl")), 9);
-    assert_eq!(collector.delivery()["traces"]["written"], 9);
 }

@@ -16,6 +16,7 @@ mod forward;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod normalise;
+mod oddities;
 mod otlp;
 mod ottl;
 mod own;

@@ -115,17 +115,69 @@ const LAST: &[(&str, &str, &str)] = &[
     ("send_failed_spans", "exporter=\"otlp_http/bad\"", " 4"),
 ];
 
+fn has_rows(page: &str, wanted: &[(&str, &str, &str)]) -> bool {
+    let has = |(name, label, value): &(&str, &str, &str)| {
+        let is_it = |row: &&str| row.contains(name) && row.contains(label) && row.ends_with(value);
+        page.lines().any(|row| is_it(&row))
+    };
+    wanted.iter().all(has)
+}
+
 async fn compare(metrics: &str) {
     both(case(metrics), async |side| {
         traffic(side).await;
-        let has_all = |page: &str| {
-            let has = |(name, label, value): &(&str, &str, &str)| {
-                let is_it = |row: &&str| row.contains(name) && row.contains(label) && row.ends_with(value);
-                page.lines().any(|row| is_it(&row))
-            };
-            LAST.iter().all(has)
-        };
-        let page = side.own_metrics(has_all).await;
+        let page = side.own_metrics(|page| has_rows(page, LAST)).await;
+        let rows = comparable(&page).into_iter().map(|row| (row, Value::from(true)));
+        side.row(Value::Object(rows.collect()));
+    })
+    .await;
+}
+
+/// What a queue does not take is counted at each exporter that did not, however many stand behind one batch.
+#[tokio::test]
+async fn the_same_counts_of_what_queues_refuse() {
+    let slow = Page { delay: std::time::Duration::from_hours(1), ..Page::default() };
+    let accepted = Page { headers: vec![("content-type", "application/x-protobuf")], ..Page::default() };
+    let exporter = |name: &str, path: &str, queue: &str| {
+        format!("  otlp_http/{name}: {{endpoint: \"http://$TARGET/{path}\", timeout: 0s, sending_queue: {queue}}}\n")
+    };
+    let case = Case::new(format!(
+        "receivers: {{otlp: {{protocols: {{http: {{endpoint: $HTTP}}}}}}}}\n\
+         processors: {{batch: {{timeout: 10ms}}}}\n\
+         exporters:\n  file: {{path: $OUT/x.jsonl, flush_interval: 50ms}}\n{}{}{}{}{}\
+         service:\n\
+         \x20 telemetry:\n    resource: {{service.name: same, service.version: \"1\", service.instance.id: one}}\n\
+         \x20   metrics: {{readers: [{{pull: {{exporter: {{prometheus: {READER}}}}}}}}}]}}\n\
+         \x20 pipelines:\n\
+         \x20   traces: {{receivers: [otlp], processors: [batch], exporters: [file, otlp_http/one, otlp_http/two, otlp_http/small, otlp_http/good]}}\n\
+         \x20   logs: {{receivers: [otlp], exporters: [otlp_http/waiting]}}\n",
+        exporter("one", "slow/1", "{queue_size: 1, num_consumers: 1}"),
+        exporter("two", "slow/2", "{queue_size: 1, num_consumers: 1}"),
+        exporter("small", "good", "{queue_size: 1, sizer: items}"),
+        exporter("good", "good", "{}"),
+        exporter("waiting", "bad", "{wait_for_result: true}"),
+    ))
+    .serve("/slow/1/v1/traces", vec![slow.clone()])
+    .serve("/slow/2/v1/traces", vec![slow])
+    .serve("/good/v1/traces", vec![accepted])
+    .serve("/bad/v1/logs", vec![Page { status: 400, ..Page::default() }]);
+    both(case, async |side| {
+        let span = json!({"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174"});
+        let spans = json!({"resourceSpans": [{"scopeSpans": [{"spans": [span, span]}]}]});
+        let logs = json!({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": "x"}}]}]}]});
+        side.post_for_code("/v1/logs", json_body(&logs)).await;
+        side.post("/v1/traces", json_body(&spans)).await;
+        side.wait_asked("/slow/1/v1/traces", 1).await;
+        side.wait_asked("/slow/2/v1/traces", 1).await;
+        side.post("/v1/traces", json_body(&spans)).await;
+        let wanted = [
+            ("enqueue_failed_spans", "exporter=\"otlp_http/one\"", " 2"),
+            ("enqueue_failed_spans", "exporter=\"otlp_http/two\"", " 2"),
+            ("enqueue_failed_spans", "exporter=\"otlp_http/small\"", " 4"),
+            ("sent_spans", "exporter=\"otlp_http/good\"", " 4"),
+            ("sent_spans", "exporter=\"file\"", " 4"),
+        ];
+        let page = side.own_metrics(|page| has_rows(page, &wanted)).await;
         let rows = comparable(&page).into_iter().map(|row| (row, Value::from(true)));
         side.row(Value::Object(rows.collect()));
     })

@@ -118,6 +118,32 @@ impl Side {
                         "content_type": header("content-type:"), "location": header("location:"), "body": body}));
     }
 
+    /// Sends OTLP/HTTP these bytes and records what is comparable of the answer that comes before the connection is closed:
+    /// status, types, and the body but for the words of a google.rpc.Status.
+    pub async fn raw_http(&mut self, name: &str, request: &[u8]) {
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", self.ports[0])).await.expect("a connection");
+        stream.write_all(request).await.expect("writes");
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        tokio::time::timeout(crate::harness::DEADLINE, read).await.expect("an end").expect("reads");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let mut answers = Vec::new();
+        for answer in answer.split("HTTP/1.").skip(1) {
+            let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+            let header = |name: &str| {
+                let line = head.lines().find(|line| line.to_ascii_lowercase().starts_with(name))?;
+                Some(line.split_once(": ")?.1.to_owned())
+            };
+            let status = head.split(' ').nth(1).expect("a status");
+            let code = serde_json::from_str::<Value>(body).ok().and_then(|body| body.get("code").cloned());
+            let body = code.unwrap_or_else(|| json!(body));
+            answers.push(json!({"status": status, "content_type": header("content-type:"), "body": body,
+                                "nosniff": header("x-content-type-options:"), "location": header("location:"),
+                                "connection": header("connection:")}));
+        }
+        self.row(json!({"raw": name, "answers": answers}));
+    }
+
     async fn request(&self, path: &str, body: Body) -> (u16, String, Vec<u8>) {
         let mut request = self.client.post(format!("http://127.0.0.1:{}{path}", self.ports[0]));
         request = request.header("content-type", body.content_type);
@@ -130,9 +156,9 @@ impl Side {
         (status, content_type, answer.bytes().await.expect("a body").to_vec())
     }
 
-    /// The address of the gRPC receiver.
-    pub fn grpc_address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports[1])
+    /// The port of the gRPC receiver.
+    pub fn grpc_port(&self) -> u16 {
+        self.ports[1]
     }
 
     /// Adds to the record.

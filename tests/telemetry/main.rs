@@ -3,6 +3,7 @@
 //! The processes of the jobs are this program again: as [`process`] it does what its variables say.
 
 mod child;
+mod delivery;
 #[path = "../harness/mod.rs"]
 mod harness;
 

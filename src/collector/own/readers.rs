@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::gather::Gatherer;
 use super::pull::{self, Pull};
 use super::push::{self, Push, Pushing};
-use crate::collector::component::Context;
+use crate::collector::component::{Context, ended};
 use crate::collector::deadline::Deadline;
 use crate::diag::Problem;
 
@@ -31,6 +32,20 @@ impl Readers {
     /// Opens them all.
     pub async fn open(readers: Vec<Reader>, gatherer: &Arc<Gatherer>, context: &Context) -> Result<Self, Problem> {
         let mut all = Self::default();
+        let opened = all.open_each(readers, gatherer, context).await;
+        if let Err(problem) = opened {
+            all.stop(&Deadline::fixed(Instant::now())).await;
+            return Err(problem);
+        }
+        Ok(all)
+    }
+
+    async fn open_each(
+        &mut self,
+        readers: Vec<Reader>,
+        gatherer: &Arc<Gatherer>,
+        context: &Context,
+    ) -> Result<(), Problem> {
         let name: Arc<str> = "service/telemetry/metrics".into();
         let context = Context { log: context.log.named(name.clone()), name, ..context.clone() };
         for reader in readers {
@@ -38,16 +53,19 @@ impl Readers {
                 Reader::Pull(pull) => {
                     let (task, address) = pull::serve(&pull, gatherer.clone()).await?;
                     context.log.info(&format!("the page is at http://{address}/metrics"));
-                    all.pages.push(task);
+                    self.pages.push(task);
                 }
-                Reader::Push(push) => all.pushing.push(push::start(push, gatherer.clone(), &context).await?),
+                Reader::Push(push) => self.pushing.push(push::start(push, gatherer.clone(), &context).await?),
             }
         }
-        Ok(all)
+        Ok(())
     }
 
-    /// Ends them; those that send do so once more.
+    /// Ends them; those that send do so once more. The ports of pages are free then.
     pub async fn stop(mut self, deadline: &Deadline) {
+        for page in std::mem::take(&mut self.pages) {
+            ended(page).await;
+        }
         join_all(std::mem::take(&mut self.pushing).into_iter().map(|pushing| pushing.stop(deadline))).await;
     }
 }

@@ -142,7 +142,10 @@ pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Opti
     let mut searched = searched.map(|secret| secret.value.as_bytes()).peekable();
     if searched.peek().is_some() {
         let wire = payload.encode();
-        if searched.any(|value| wire.windows(value.len()).any(|window| window == value)) {
+        let has = |bytes: &[u8], value: &[u8]| bytes.windows(value.len()).any(|window| window == value);
+        // The names of what was taken out are stored too.
+        let named = |value| removed.iter().any(|removed: &Removed| has(removed.attribute.as_bytes(), value));
+        if searched.any(|value| has(&wire, value) || named(value)) {
             return None;
         }
     }
@@ -154,9 +157,8 @@ pub(super) fn put_back(payload: &mut Payload, removed: &[Removed], credentials: 
     for Removed { resource, attribute, variable } in removed {
         let secret = credentials.iter().find(|secret| secret.variable == *variable && !secret.value.is_empty());
         let value = secret.ok_or_else(|| format!("it needs the variable `{variable}`, which is not set"))?;
-        if let Some(entry) = payload.resources.get_mut(*resource) {
-            Arc::make_mut(&mut entry.resource).upsert(attribute, AnyValue::String(value.value.as_str().into()));
-        }
+        let entry = payload.resources.get_mut(*resource).ok_or_else(|| format!("it has no resource {resource}"))?;
+        Arc::make_mut(&mut entry.resource).upsert(attribute, AnyValue::String(value.value.as_str().into()));
     }
     Ok(())
 }
@@ -188,6 +190,10 @@ mod tests {
     fn a_secret_elsewhere_is_not_stored() {
         let mut payload = spans(1);
         payload.resources[0].schema_url = "x-s3cr3t-token".into();
+        assert!(take_out(payload, &credentials()).is_none());
+        // Not even as the name of an attribute that is taken out.
+        let mut payload = spans(1);
+        Arc::make_mut(&mut payload.resources[0].resource).upsert("of s3cr3t-token", "s3cr3t-token");
         assert!(take_out(payload, &credentials()).is_none());
     }
 }

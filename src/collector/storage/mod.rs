@@ -9,5 +9,5 @@ mod spool;
 mod storages;
 
 pub use credentials::{Credential, Credentials, Reference, references_of_headers};
-pub use spool::Spool;
+pub use spool::{Spool, decode, encode};
 pub use storages::Storages;

@@ -106,12 +106,7 @@ impl Spool {
     }
 
     fn write(&self, payload: Payload) -> io::Result<()> {
-        let (signal, items) = (payload.signal.name().to_owned(), payload.item_count());
-        let (payload, removed) = take_out(payload, &self.credentials)
-            .ok_or_else(|| io::Error::other("it has a secret in a place from which it cannot be taken out"))?;
-        let mut bytes = serde_json::to_vec(&Head { signal, items, removed })?;
-        bytes.push(b'\n');
-        bytes.extend(zstd::bulk::compress(&payload.encode(), 1)?);
+        let bytes = encode(payload, &self.credentials)?;
         let size = bytes.len() as u64;
         let number = {
             let mut entries = self.entries();
@@ -215,14 +210,30 @@ fn read_head(file: &Path) -> io::Result<Head> {
 }
 
 fn read_file(file: &Path, signal: Signal, credentials: &[Credential]) -> io::Result<Payload> {
+    decode(&fs::read(file)?, signal, credentials)
+}
+
+/// The content of a file.
+pub fn encode(payload: Payload, credentials: &[Credential]) -> io::Result<Vec<u8>> {
+    let (signal, items) = (payload.signal.name().to_owned(), payload.item_count());
+    let (payload, removed) = take_out(payload, credentials)
+        .ok_or_else(|| io::Error::other("it has a secret in a place from which it cannot be taken out"))?;
+    let mut bytes = serde_json::to_vec(&Head { signal, items, removed })?;
+    bytes.push(b'\n');
+    bytes.extend(zstd::bulk::compress(&payload.encode(), 1)?);
+    Ok(bytes)
+}
+
+/// The request that a file with this content has.
+pub fn decode(bytes: &[u8], signal: Signal, credentials: &[Credential]) -> io::Result<Payload> {
     let broken = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let bytes = fs::read(file)?;
     let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| broken("no head".to_owned()))?;
     let head: Head = serde_json::from_slice(&bytes[..end])?;
     if head.signal != signal.name() {
         return Err(broken(format!("it has {}", head.signal)));
     }
-    let wire = zstd::decode_all(&bytes[end + 1..])?;
+    let mut wire = Vec::new();
+    zstd::Decoder::new(&bytes[end + 1..])?.take(MOST_BYTES).read_to_end(&mut wire)?;
     let mut payload = Payload::decode(signal, wire).map_err(|error| broken(error.to_string()))?;
     if payload.item_count() != head.items {
         return Err(broken(format!("it has {} items and says {}", payload.item_count(), head.items)));

@@ -61,6 +61,10 @@ fn read(section: &mut Section<'_>, tolerant: bool) -> Option<Retry> {
     if retry.multiplier < 0.0 || !retry.multiplier.is_finite() {
         section.problem("multiplier", Problem::new("`multiplier` is negative"));
     }
+    let bounds = [("initial_interval", retry.initial), ("max_interval", retry.largest)];
+    for (key, _) in bounds.iter().filter(|(_, bound)| !retry.longest.is_zero() && retry.longest < *bound) {
+        section.problem("max_elapsed_time", Problem::new(format!("`max_elapsed_time` is less than `{key}`")));
+    }
     enabled.then_some(retry)
 }
 

@@ -158,6 +158,7 @@ impl Lane {
                 return Err(refusal);
             }
         };
+        let items = payload.item_count();
         let result = queue.wait_for_result.then(|| ticket.wait());
         match &queue.batcher {
             None => self.clone().spawn(Load { payload, tickets: vec![ticket] }),
@@ -172,7 +173,8 @@ impl Lane {
             }
         }
         match result {
-            Some(result) => result.await.unwrap_or(Ok(())),
+            // As in the reference, what its source waits for in vain was not queued.
+            Some(result) => result.await.unwrap_or(Ok(())).inspect_err(|_| self.sender.meter.not_queued.add(items)),
             None => Ok(()),
         }
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Settings;
-use crate::collector::component::{Context, Extension, Running, until};
+use crate::collector::component::{Context, Extension, Running, ended, until};
 use crate::collector::controls::{Controls, State};
 use crate::collector::deadline::Deadline;
 use crate::collector::duration::go_text;
@@ -58,7 +58,7 @@ impl Running for Server {
             // A client that keeps its connection open must not keep the collector.
             let mut task = self.task;
             if until(Instant::now() + Duration::from_millis(100), &mut task).await.is_none() {
-                task.abort();
+                ended(task).await;
             }
         })
     }
@@ -111,10 +111,14 @@ impl Health {
         }
         match path {
             "/-/scrape" => {
+                let last = match query {
+                    "" | "last=false" => false,
+                    "last=true" => true,
+                    _ => return text(StatusCode::BAD_REQUEST, "write /-/scrape or /-/scrape?last=true\n"),
+                };
                 if !matches!(self.controls.state(), State::Ready(..)) {
                     return text(StatusCode::SERVICE_UNAVAILABLE, "the collector is not ready\n");
                 }
-                let last = query.split('&').any(|pair| pair == "last=true");
                 if self.controls.scrape_now(last).await {
                     text(StatusCode::OK, "scraped\n")
                 } else {

@@ -43,12 +43,17 @@ impl BatchMeter {
         meter
     }
 
-    /// Counts a batch.
-    pub fn count(&self, batch: &Payload, items: usize, is_full: bool) {
+    /// The size of a batch in bytes, if somebody asks.
+    pub fn bytes_of(&self, batch: &Payload) -> Option<usize> {
+        self.bytes.as_ref().map(|_| batch.size())
+    }
+
+    /// Counts a batch that was taken: the reference does not count those that nobody took.
+    pub fn count(&self, items: usize, bytes: Option<usize>, is_full: bool) {
         (if is_full { &self.by_size } else { &self.by_time }).add(1);
         self.sizes.record(items);
-        if let Some(bytes) = &self.bytes {
-            bytes.record(batch.size());
+        if let Some((buckets, bytes)) = self.bytes.as_ref().zip(bytes) {
+            buckets.record(bytes);
         }
     }
 

@@ -199,7 +199,7 @@ impl Gatherer {
             self.items = 0;
             return;
         }
-        self.meter.count(&batch, items, trigger == Trigger::Size);
+        let bytes = self.meter.bytes_of(&batch);
         let mut stopping = self.stopping.clone();
         let late = async move {
             let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| deadline.clone());
@@ -214,8 +214,9 @@ impl Gatherer {
             () = late => Err(Refusal::retryable("shutdown", "the collector stopped before it could be handed on")),
         };
         self.owed.pay(items);
-        if let Err(refusal) = result {
-            self.context.count_dropped(signal, items, &refusal);
+        match result {
+            Ok(()) => self.meter.count(items, bytes, trigger == Trigger::Size),
+            Err(refusal) => self.context.count_dropped(signal, items, &refusal),
         }
     }
 }

@@ -77,8 +77,8 @@ fn configure(section: &mut Section<'_>) -> Option<Box<dyn Receiver>> {
 fn grpc(section: &mut Section<'_>) -> GrpcSettings {
     section.unsupported(&["auth", "dialer", "middlewares", "tls"]);
     // Sizes of buffers change nothing that can be seen, and no processor here looks at a client's metadata.
-    section.integer("read_buffer_size", i64::MIN);
-    section.integer("write_buffer_size", i64::MIN);
+    section.integer("read_buffer_size", 0);
+    section.integer("write_buffer_size", 0);
     section.boolean("include_metadata");
     section.word("transport", &["tcp", "tcp4", "tcp6"]);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:4317".to_string());

@@ -20,6 +20,9 @@ use super::config::GrpcSettings;
 use super::intake::{Intake, Protocol};
 use crate::otlp::{Payload, Signal};
 
+/// Bytes of headers of one call.
+const MAX_HEADERS: u32 = 1 << 20;
+
 /// What the methods need.
 struct Method {
     intake: Arc<Intake>,
@@ -41,6 +44,8 @@ pub(super) async fn serve(
         .initial_stream_window_size(1024 * 1024)
         .initial_connection_window_size(4 * 1024 * 1024)
         .max_concurrent_streams(max_streams)
+        // The headers of one call; the usual 16 KiB are little for some tokens.
+        .http2_max_header_list_size(MAX_HEADERS)
         .http2_keepalive_interval(keepalive.interval)
         .http2_keepalive_timeout(keepalive.timeout);
     if let Some(age) = keepalive.age {
@@ -63,10 +68,9 @@ const SERVICES: [(Signal, &str); 3] = [
 ];
 
 async fn answer(State(method): State<Arc<Method>>, request: Request<Body>) -> Response<Body> {
-    let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    if !content_type.unwrap_or_default().starts_with("application/grpc") {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    if let Err((http, status)) = check(&request) {
+        let mut response = status.into_http();
+        *response.status_mut() = http;
         return response;
     }
     match method.call(request).await {
@@ -75,9 +79,41 @@ async fn answer(State(method): State<Arc<Method>>, request: Request<Body>) -> Re
     }
 }
 
+/// What is no call at all; with the HTTP status of the answer.
+fn check(request: &Request<Body>) -> Result<(), (StatusCode, Status)> {
+    let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let content_type = text(header::CONTENT_TYPE).unwrap_or_default();
+    let subtype = content_type.strip_prefix("application/grpc");
+    if !subtype.is_some_and(|subtype| subtype.is_empty() || subtype.starts_with(['+', ';'])) {
+        let why = format!("invalid gRPC request content-type \"{content_type}\"");
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, Status::invalid_argument(why)));
+    }
+    if *request.method() != axum::http::Method::POST {
+        let why = format!("Received a HEADERS frame with :method \"{}\" which should be POST", request.method());
+        return Err((StatusCode::METHOD_NOT_ALLOWED, Status::internal(why)));
+    }
+    match request.headers().get("grpc-timeout") {
+        Some(timeout) if !is_timeout(timeout.as_bytes()) => {
+            let timeout = String::from_utf8_lossy(timeout.as_bytes());
+            Err((StatusCode::BAD_REQUEST, Status::internal(format!("malformed grpc-timeout: \"{timeout}\""))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One to eight digits and a unit.
+fn is_timeout(text: &[u8]) -> bool {
+    let Some((unit, digits)) = text.split_last() else { return false };
+    b"HMSmun".contains(unit) && (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+}
+
 impl Method {
     async fn call(&self, request: Request<Body>) -> Result<(), Status> {
-        let (service, name) = request.uri().path().trim_start_matches('/').split_once('/').unwrap_or_default();
+        // The query is a part of the name, as in the reference.
+        let path = request.uri().path_and_query().map_or("", |path| path.as_str());
+        let Some((service, name)) = path.strip_prefix('/').unwrap_or(path).rsplit_once('/') else {
+            return Err(Status::unimplemented(format!("malformed method name: \"{path}\"")));
+        };
         let known = SERVICES.iter().find(|(signal, known)| *known == service && self.intake.takes(*signal));
         let Some((signal, _)) = known else {
             return Err(Status::unimplemented(format!("unknown service {service}")));
@@ -99,7 +135,7 @@ impl Method {
     /// The one message of the request, decompressed.
     async fn message(&self, request: Request<Body>) -> Result<Bytes, Status> {
         let encoding = match request.headers().get("grpc-encoding").map(HeaderValue::as_bytes) {
-            None | Some(b"identity") => Encoding::Identity,
+            None | Some(b"" | b"identity") => Encoding::Identity,
             Some(b"gzip") => Encoding::Gzip,
             Some(b"snappy") => Encoding::SnappyFramed,
             Some(b"zstd") => Encoding::Zstd,
@@ -117,24 +153,26 @@ impl Method {
 
 /// The one message of a request with this body, decompressed: of `limit` bytes at most.
 pub(in crate::collector) fn unframe(mut bytes: Bytes, encoding: Encoding, limit: usize) -> Result<Bytes, Status> {
-    if bytes.is_empty() {
-        return Err(Status::internal("the request has no message"));
-    }
     if bytes.len() < PREFIX {
-        return Err(Status::internal("the message ends early"));
+        return Err(Status::unknown("EOF"));
     }
     let prefix = bytes.split_to(PREFIX);
     let length = usize::try_from(u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]));
     match length.unwrap_or(usize::MAX) {
-        length if length > limit => return Err(unreadable(limit)(Unreadable::TooLarge)),
-        length if length != bytes.len() => return Err(Status::internal("not one whole message")),
+        length if length > limit => {
+            let why = format!("grpc: received message larger than max ({length} vs. {limit})");
+            return Err(Status::resource_exhausted(why));
+        }
+        length if length > bytes.len() => return Err(Status::unknown("unexpected EOF")),
+        // The reference takes the first one and says that it has taken all.
+        length if length < bytes.len() => return Err(Status::internal("the call has more than one message")),
         _ => {}
     }
     match (prefix[0], encoding) {
         (0, _) => Ok(bytes),
-        (1, Encoding::Identity) => Err(Status::internal("a compressed message without grpc-encoding")),
+        (1, Encoding::Identity) => Err(Status::internal("grpc: compressed flag set with identity or empty encoding")),
         (1, _) => encoding.decode(bytes, limit).map_err(unreadable(limit)),
-        _ => Err(Status::internal("the message has an unknown flag")),
+        (flag, _) => Err(Status::internal(format!("grpc: received unexpected payload format {flag}"))),
     }
 }
 

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::body::{self, Encoding, Unreadable};
 use super::config::HttpSettings;
 use super::intake::{Intake, Protocol};
-use super::path;
 use super::status::Status;
+use super::{path, protocol};
 use crate::otlp::{Payload, Signal};
 
 /// Answers requests until `stop`, then until those in flight are answered.
@@ -71,20 +71,25 @@ async fn answer(State(state): State<Arc<(HttpSettings, Arc<Intake>)>>, request: 
 
 async fn respond_to(settings: &HttpSettings, intake: &Intake, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
+    if let Some(answer) = protocol::answer(&head) {
+        return answer;
+    }
     let form = Form::of(&head.headers);
     // The reference looks at the compression before anything else, and answers in JSON where it does not know the form.
     let encoding = match encoding(settings, text(&head.headers, &header::CONTENT_ENCODING)) {
         Ok(encoding) => encoding,
         Err(status) => return form.unwrap_or(Form::Json).refuse(&status),
     };
-    let clean = path::clean(head.uri.path());
+    let clean = if head.method == Method::CONNECT { String::new() } else { path::clean(head.uri.path()) };
     if clean != head.uri.path() {
         return redirect(&head.method, &clean, head.uri.query());
     }
     let path = path::decode(&clean);
     let signal = settings.paths.iter().find(|(known, _)| *known == path).map(|(_, signal)| *signal);
     let Some(signal) = signal.filter(|signal| intake.takes(*signal)) else {
-        return respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n");
+        let mut response = respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n");
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
+        return response;
     };
     if head.method != Method::POST {
         let text = "405 method not allowed, supported: [POST]";
@@ -162,7 +167,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-fn respond(status: StatusCode, media_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+pub(super) fn respond(status: StatusCode, media_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media_type));

@@ -10,6 +10,7 @@ mod grpc;
 mod http;
 mod intake;
 mod path;
+mod protocol;
 mod receiver;
 mod status;
 #[cfg(test)]

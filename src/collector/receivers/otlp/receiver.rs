@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::{GrpcSettings, HttpSettings};
 use super::intake::Intake;
 use super::{grpc, http};
-use crate::collector::component::{Context, Outputs, Receiver, Running};
+use crate::collector::component::{Context, Outputs, Receiver, Running, ended};
 use crate::collector::deadline::Deadline;
 use crate::collector::listen::listen;
 use crate::diag::Problem;
@@ -82,7 +82,7 @@ impl Running for Listening {
             if deadline.until(all).await.is_none() {
                 // Refuses what is in flight; the answers may still go out while the rest of the collector stops.
                 abandoned.cancel();
-                servers.iter().for_each(JoinHandle::abort);
+                join_all(servers.into_iter().map(ended)).await;
             }
         })
     }

@@ -1,11 +1,9 @@
 //! What a job with a collector leaves behind: no secrets, and telemetry up to its last moment.
 
-mod harness;
-
 use std::fs;
 use std::path::PathBuf;
 
-use harness::{Answer, GOOD, Job, Running, Sink, free_port, gymrun, python};
+use crate::harness::{Answer, GOOD, Job, Running, Sink, free_port, gymrun, python};
 
 const TOKEN: &str = "t0ken-th4t-must-n0t-be-seen";
 
