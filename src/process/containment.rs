@@ -201,3 +201,39 @@ pub fn end_left_cgroup(path: &Path) {
         containment.kill();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::{delegated, left_in};
+
+    #[test]
+    fn what_is_systemds_or_anothers_is_not_taken() {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let (own, systemd) = (scratch.path().join("own"), scratch.path().join("systemd"));
+        fs::create_dir(&own).expect("a scratch directory");
+        assert!(delegated(&own, &systemd).expect_err("no list").contains("cgroup.procs` cannot be written"));
+        fs::write(own.join("cgroup.procs"), "").expect("a scratch file");
+        // Nobody manages the machine, or the directory is the user's.
+        assert_eq!(delegated(&own, &systemd), Ok(()));
+        fs::create_dir(&systemd).expect("a scratch directory");
+        let found = delegated(&own, &systemd);
+        if nix::unistd::geteuid().is_root() {
+            assert!(found.expect_err("not marked").ends_with("is systemd's: it has not been delegated"));
+        } else {
+            assert_eq!(found, Ok(()));
+            let found = delegated(Path::new("/"), &systemd);
+            assert!(found.expect_err("root's").ends_with("is another user's: it has not been delegated"));
+        }
+        assert!(delegated(&own.join("gone"), &systemd).expect_err("it is gone").contains("cannot be read"));
+    }
+
+    #[test]
+    fn only_cgroups_of_gymrun_are_taken_for_left() {
+        // The name decides first: an event log that somebody wrote by hand must not end anything else.
+        assert!(left_in(Path::new("/sys/fs/cgroup")).is_empty());
+        assert!(left_in(Path::new("/no/such/gymrun-1-abc")).is_empty());
+    }
+}

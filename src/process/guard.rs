@@ -59,6 +59,7 @@ unsafe fn watch(end: RawFd, kill: RawFd) -> ! {
     // SAFETY: plain numbers and one byte of this function's own; nothing allocates or locks.
     unsafe {
         libc::setsid();
+        libc::chdir(c"/".as_ptr());
         libc::prctl(libc::PR_SET_NAME, c"job-guard".as_ptr());
         // Others wait for the end of what gymrun has open.
         let (low, high) = (end.min(kill).cast_unsigned(), end.max(kill).cast_unsigned());

@@ -1,5 +1,8 @@
 //! Nothing gets away, whatever it does: with cgroups and without, as root and as nobody.
 
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -20,6 +23,7 @@ pub const CASES: &[Case] = &[
     ("the_second_signal_leaves_nothing", the_second_signal_leaves_nothing),
     ("a_daemon_that_keeps_a_pipe_delays_nothing", a_daemon_that_keeps_a_pipe_delays_nothing),
     ("as_the_first_process_zombies_do_not_pile_up", as_the_first_process_zombies_do_not_pile_up),
+    ("a_system_call_that_is_forbidden_is_done_without", a_system_call_that_is_forbidden_is_done_without),
     ("a_cgroup_that_was_left_goes_and_one_that_is_used_stays", a_cgroup_that_was_left_goes_and_one_that_is_used_stays),
 ];
 
@@ -255,6 +259,58 @@ fn as_the_first_process_zombies_do_not_pile_up() {
     std::fs::write(running.path("seen"), "").expect("a scratch file");
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+fn a_system_call_that_is_forbidden_is_done_without() {
+    // As containers forbid what they cannot look into: `clone3`, or pidfds, or both.
+    for forbidden in [&[libc::SYS_clone3][..], &[libc::SYS_pidfd_open], &[libc::SYS_clone3, libc::SYS_close_range]] {
+        for place in Place::all() {
+            let has_cgroups = place.has_cgroups;
+            let deaf = "daemon { ignore:TERM forever } fork { ignore:TERM session forever } serve:${port:self} forever";
+            let description = json!({
+                "servers": {"a": with(server(deaf), "grace_seconds", 0.2)},
+                "driver": driver("environment:@DIR/environment exit:5"),
+            });
+            let ended = Job::start_in_with(place, &description, |command| forbid(command, forbidden)).end();
+            assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+            check_means(has_cgroups, &ended);
+            assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+            assert_eq!(ended.the("process_killed", "a")["processes"], json!(2));
+        }
+    }
+}
+
+/// From its exec on these system calls are none that the kernel knows.
+#[expect(unsafe_code, reason = "no library here installs a filter")]
+fn forbid(command: &mut Command, calls: &[libc::c_long]) {
+    let statement = |code: u32, value: u32, jump: u8| libc::sock_filter {
+        code: u16::try_from(code).expect("a small number"),
+        jt: 0,
+        jf: jump,
+        k: value,
+    };
+    // The number of the call is the first word that the filter sees.
+    let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
+    for call in calls {
+        filter.push(statement(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, u32::try_from(*call).expect("a number"), 1));
+        let refused = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+        filter.push(statement(libc::BPF_RET | libc::BPF_K, refused, 0));
+    }
+    filter.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0));
+    let install = move || {
+        let program = libc::sock_fprog {
+            len: u16::try_from(filter.len()).expect("a short program"),
+            filter: filter.as_ptr().cast_mut(),
+        };
+        // SAFETY: the program is whole, and the kernel copies it.
+        let installed = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+        };
+        if installed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    };
+    // SAFETY: system calls alone.
+    unsafe { command.pre_exec(install) };
 }
 
 fn a_cgroup_that_was_left_goes_and_one_that_is_used_stays() {

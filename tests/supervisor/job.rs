@@ -48,6 +48,11 @@ impl Job {
         Self::start_as(description, &[], place, |_| {})
     }
 
+    /// The same with the command changed.
+    pub fn start_in_with(place: Place, description: &Value, change: impl FnOnce(&mut Command)) -> Self {
+        Self::start_as(description, &[], place, change)
+    }
+
     /// Through another program, which gets the executable and the job's directory as its last arguments; its own may say
     /// `@DIR`, too.
     pub fn start_by(description: &Value, program: &[&str]) -> Self {
