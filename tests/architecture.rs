@@ -82,6 +82,49 @@ fn files_are_short_and_unsafe_stays_in_its_rooms() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where the wall clock may be read, and what for. It may be set at any time, so it decides nothing: limits, pauses, graces,
+/// intervals and durations are of the monotonic clock.
+const MAY_READ_THE_WALL_CLOCK: &[(&str, &str)] = &[
+    ("src/events/event.rs", "the time of an event, for people"),
+    ("src/inputs/world.rs", "the default job id"),
+    ("src/telemetry/trace.rs", "where the first span begins"),
+    ("src/collector/log.rs", "the time of a line, for people"),
+    ("src/collector/run.rs", "since when it is healthy, for people"),
+    ("src/collector/own/gather.rs", "timestamps of data"),
+    ("src/collector/receivers/prometheus/scrape/receiver.rs", "timestamps of data"),
+    ("src/collector/connectors/span_metrics/connector.rs", "timestamps of data"),
+    ("src/collector/exporters/file/output.rs", "names of rotated files, and their age in days"),
+    ("src/collector/exporters/otlp_http/answer.rs", "a pause that an endpoint gives as a date"),
+];
+
+#[test]
+fn the_wall_clock_is_read_in_few_places_and_decides_nothing() {
+    let readings = [
+        "SystemTime::now",
+        "Timestamp::now",
+        "Zoned::now",
+        "CLOCK_REALTIME",
+        "gettimeofday",
+        ".modified()",
+        ".accessed()",
+        ".created()",
+        "mtime(",
+        "atime(",
+        "ctime(",
+    ];
+    let reads = |text: &str| {
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        code.into_iter().any(|line| readings.iter().any(|reading| line.contains(reading)))
+    };
+    let found: BTreeSet<String> = sources("src", "rs")
+        .into_iter()
+        .filter(|(_, text)| reads(text))
+        .map(|(file, _)| file.display().to_string())
+        .collect();
+    let allowed: BTreeSet<String> = MAY_READ_THE_WALL_CLOCK.iter().map(|(file, _)| (*file).to_owned()).collect();
+    assert_eq!(found, allowed);
+}
+
 #[test]
 fn the_design_page_has_the_same_map() {
     let page = fs::read_to_string(root().join("docs/design.md")).expect("docs/design.md is there");

@@ -1,7 +1,7 @@
 //! Sends what the events say to the job's collector.
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use opentelemetry::KeyValue;
@@ -11,7 +11,7 @@ use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
 
 use super::metrics::{Latest, register};
-use super::trace::{JobIds, JobTrace, Spans, wall};
+use super::trace::{JobIds, JobTrace, Spans};
 use crate::events::{Event, EventKind};
 use crate::plan::{COLLECTOR, DRIVER, Plan, Reference, Text};
 
@@ -108,7 +108,7 @@ impl Exporter {
         self.finished = true;
         let Some(open) = self.open.take() else { return };
         if let Some((provider, spans)) = open.traces {
-            spans.close(SystemTime::now());
+            spans.close();
             // A failure is the collector's to report: telemetry never changes the result.
             let _ = provider.shutdown_with_timeout(EXPORT_TIMEOUT);
         }
@@ -122,7 +122,6 @@ impl Exporter {
         let endpoint = self.endpoint(telemetry.endpoint.as_ref()?)?;
         let client = client(&endpoint)?;
         let resource = self.resource();
-        let started = self.early.first().map_or_else(SystemTime::now, wall);
         let traces = telemetry.traces_enabled.then(|| {
             let exporter = opentelemetry_otlp::SpanExporter::builder()
                 .with_http()
@@ -139,7 +138,7 @@ impl Exporter {
                 .with_batch_exporter(exporter)
                 .with_resource(resource.clone())
                 .build();
-            let spans = Spans::open(&provider, self.trace, &self.plan, started);
+            let spans = Spans::open(&provider, self.trace, &self.plan, self.early.first());
             Some((provider, spans))
         });
         let metrics = telemetry.metrics_enabled.then(|| {

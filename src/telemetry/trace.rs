@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use opentelemetry::trace::{
     Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId,
@@ -77,13 +77,19 @@ pub(super) struct Spans {
     tracer: SdkTracer,
     parent: Context,
     root: Span,
+    /// The first event: the only reading of the wall clock. What comes later comes that much later, whatever becomes of
+    /// the clock meanwhile.
+    origin: (SystemTime, Duration),
+    /// The last event, and when it was seen.
+    last: (SystemTime, Instant),
     stopping: Option<SystemTime>,
     starts: HashMap<String, (SystemTime, Kind)>,
 }
 
 impl Spans {
     /// Opens the root span at the job's start.
-    pub(super) fn open(provider: &SdkTracerProvider, job: JobTrace, plan: &Plan, started: SystemTime) -> Self {
+    pub(super) fn open(provider: &SdkTracerProvider, job: JobTrace, plan: &Plan, first: Option<&Event>) -> Self {
+        let started = first.map_or_else(SystemTime::now, wall);
         let tracer = provider.tracer("gymrun");
         let root = tracer.build_with_context(
             SpanBuilder::from_name("gymrun.job")
@@ -95,12 +101,21 @@ impl Spans {
                 ]),
             &Context::new(),
         );
-        Self { tracer, parent: job.context(), root, stopping: None, starts: HashMap::new() }
+        Self {
+            tracer,
+            parent: job.context(),
+            root,
+            origin: (started, first.map_or(Duration::ZERO, |event| event.elapsed)),
+            last: (started, Instant::now()),
+            stopping: None,
+            starts: HashMap::new(),
+        }
     }
 
     /// Makes the spans that end with this event.
     pub(super) fn apply(&mut self, event: &Event) {
-        let now = wall(event);
+        let now = self.origin.0 + event.elapsed.saturating_sub(self.origin.1);
+        self.last = (now, Instant::now());
         match &event.kind {
             EventKind::ProcessStarted { process, kind, .. } => {
                 self.starts.insert(process.clone(), (now, *kind));
@@ -128,7 +143,8 @@ impl Spans {
     }
 
     /// Ends what is open; the root last.
-    pub(super) fn close(mut self, now: SystemTime) {
+    pub(super) fn close(mut self) {
+        let now = self.last.0 + self.last.1.elapsed();
         if let Some(start) = self.stopping {
             self.span("gymrun.stop", None, start, now, None);
         }
@@ -166,6 +182,6 @@ impl Spans {
 }
 
 /// The wall-clock time of an event.
-pub(super) fn wall(event: &Event) -> SystemTime {
+fn wall(event: &Event) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(event.time).unwrap_or_default())
 }

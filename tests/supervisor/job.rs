@@ -180,6 +180,7 @@ fn events(dir: &Path) -> Vec<Value> {
 
 /// The process under test.
 pub fn run(dir: &Path) -> ExitCode {
+    crate::clock::set_wild(std::env::var_os(crate::clock::WILD).is_some());
     let text = std::fs::read_to_string(dir.join("job.json")).expect("the job");
     let plan = plan(&serde_json::from_str(&text).expect("JSON"), dir);
     let log = OpenOptions::new().create(true).append(true).open(dir.join("events.jsonl")).expect("a log of events");

@@ -16,6 +16,7 @@
 mod answers;
 mod cases;
 mod child;
+mod clock;
 mod collector;
 mod containment;
 mod disk;
@@ -40,6 +41,7 @@ const CASES: &[&[cases::Case]] = &[
     start::CASES,
     ports::CASES,
     answers::CASES,
+    clock::CASES,
     end::CASES,
     trees::CASES,
     containment::CASES,
