@@ -39,13 +39,12 @@ pub(super) async fn ask(
             }
             None => None,
         };
-        let (answer, kept) = match former {
-            Some(answered) => answered,
-            None => {
-                let mut stream = connect(address).await?;
-                let (answer, whole) = exchange(&mut stream, &request).await?;
-                (answer, whole.then_some(stream))
-            }
+        let (answer, kept) = if let Some(answered) = former {
+            answered
+        } else {
+            let mut stream = connect(address).await?;
+            let (answer, whole) = exchange(&mut stream, &request).await?;
+            (answer, whole.then_some(stream))
         };
         if good(&answer) {
             return Ok(());

@@ -167,6 +167,7 @@ impl Proc {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::fs;
     use std::net::{SocketAddr, TcpListener};
     use std::time::{Duration, Instant};
@@ -206,7 +207,7 @@ mod tests {
             let mut text = "  sl  local_address rem_address   st tx_queue rx_queue tr\n".to_owned();
             for address in addresses {
                 inode += 1;
-                text += &format!("   0: {address}:1F40 0:0000 0A 0:0 00:0 0 1000 0 {inode} 1 0 100 0 0 10 0\n");
+                let _ = writeln!(text, "   0: {address}:1F40 0:0000 0A 0:0 00:0 0 1000 0 {inode} 1 0 100 0 0 10 0");
             }
             // A connection, behind which nothing is read.
             text += "   9: 0100007F:1F40 0100007F:9C40 01 0:0 00:0 0 0 0 90 1 0 20 4 30 10 -1\n";
@@ -220,22 +221,23 @@ mod tests {
     #[test]
     #[cfg(target_endian = "little")]
     fn the_best_listener_for_an_address_answers_and_equals_share() {
-        let any4 = "00000000";
-        let own4 = "0100007F";
-        let other4 = "020200C0";
-        let any6 = "00000000000000000000000000000000";
-        let own6 = "00000000000000000000000001000000";
-        let mapped = "0000000000000000FFFF00000100007F";
-        let cases: [(&[&str], &[&str], &str, &[u64]); 9] = [
-            (&[any4, own4, other4], &[any6], "127.0.0.1:8000", &[2]),
-            (&[any4, other4], &[any6, own6], "127.0.0.1:8000", &[1]),
-            (&[other4], &[any6, own6], "127.0.0.1:8000", &[2]),
-            (&[any4], &[mapped], "127.0.0.1:8000", &[2]),
-            (&[other4], &[own6], "127.0.0.1:8000", &[]),
-            (&[any4, own4], &[any6], "[::1]:8000", &[3]),
-            (&[any4, own4], &[any6, own6, own6], "[::1]:8000", &[4, 5]),
-            (&[any4, any4], &[], "192.0.2.2:8000", &[1, 2]),
-            (&[any4], &[], "192.0.2.2:8001", &[]),
+        const ANY4: &str = "00000000";
+        const OWN4: &str = "0100007F";
+        const OTHER4: &str = "020200C0";
+        const ANY6: &str = "00000000000000000000000000000000";
+        const OWN6: &str = "00000000000000000000000001000000";
+        const MAPPED: &str = "0000000000000000FFFF00000100007F";
+        type Case = (&'static [&'static str], &'static [&'static str], &'static str, &'static [u64]);
+        let cases: [Case; 9] = [
+            (&[ANY4, OWN4, OTHER4], &[ANY6], "127.0.0.1:8000", &[2]),
+            (&[ANY4, OTHER4], &[ANY6, OWN6], "127.0.0.1:8000", &[1]),
+            (&[OTHER4], &[ANY6, OWN6], "127.0.0.1:8000", &[2]),
+            (&[ANY4], &[MAPPED], "127.0.0.1:8000", &[2]),
+            (&[OTHER4], &[OWN6], "127.0.0.1:8000", &[]),
+            (&[ANY4, OWN4], &[ANY6], "[::1]:8000", &[3]),
+            (&[ANY4, OWN4], &[ANY6, OWN6, OWN6], "[::1]:8000", &[4, 5]),
+            (&[ANY4, ANY4], &[], "192.0.2.2:8000", &[1, 2]),
+            (&[ANY4], &[], "192.0.2.2:8001", &[]),
         ];
         for (v4, v6, asked, expected) in cases {
             let (_root, proc) = listening(v4, v6);
@@ -243,7 +245,7 @@ mod tests {
             let found: Vec<u64> = proc.answering(asked).iter().map(|l| l.inode).collect();
             assert_eq!(found, expected, "{v4:?} {v6:?} {asked}");
         }
-        let (_root, proc) = listening(&[other4], &[mapped]);
+        let (_root, proc) = listening(&[OTHER4], &[MAPPED]);
         let addresses: Vec<String> = proc.listeners(8000).iter().map(|l| l.address.to_string()).collect();
         assert_eq!(addresses, ["192.0.2.2:8000", "[::ffff:127.0.0.1]:8000"]);
         assert_eq!(proc.listeners(8000)[0].user, 1000);

@@ -42,24 +42,35 @@ pub(super) fn claim(port: u16) -> Result<Option<Claim>, Errno> {
     Ok(Some(socket))
 }
 
-/// Who has a port's name: `None` if nobody, `Some(None)` if it is a process that has no pid here.
-pub(super) fn claimant(port: u16) -> Option<Option<i32>> {
-    let socket = open().ok()?;
-    match connect(socket.as_raw_fd(), &name(port).ok()?) {
+/// Who has a port's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claimant {
+    Nobody,
+    Process(i32),
+    /// Its process has no pid here.
+    Unseen,
+}
+
+/// Asks the kernel whose a port's name is.
+pub(super) fn claimant(port: u16) -> Claimant {
+    let (Ok(socket), Ok(name)) = (open(), name(port)) else { return Claimant::Nobody };
+    match connect(socket.as_raw_fd(), &name) {
         Ok(()) => {}
-        Err(Errno::ECONNREFUSED) => return None,
         // Many have asked before.
-        Err(_) => return Some(None),
+        Err(Errno::EAGAIN) => return Claimant::Unseen,
+        Err(_) => return Claimant::Nobody,
     }
-    let holder = getsockopt(&socket, sockopt::PeerCredentials).ok()?;
-    Some((holder.pid() > 0).then(|| holder.pid()))
+    match getsockopt(&socket, sockopt::PeerCredentials).map(|holder| holder.pid()) {
+        Ok(pid @ 1..) => Claimant::Process(pid),
+        _ => Claimant::Unseen,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use nix::errno::Errno;
 
-    use super::{claim, claimant};
+    use super::{Claimant, claim, claimant};
 
     #[test]
     fn a_name_is_taken_once_and_tells_whose_it_is() {
@@ -67,8 +78,8 @@ mod tests {
         let port = 1;
         let held = claim(port).expect("it is free").expect("Linux has such names");
         assert_eq!(claim(port).map(|claim| claim.is_some()), Err(Errno::EADDRINUSE));
-        assert_eq!(claimant(port), Some(Some(nix::unistd::getpid().as_raw())));
+        assert_eq!(claimant(port), Claimant::Process(nix::unistd::getpid().as_raw()));
         drop(held);
-        assert_eq!(claimant(port), None);
+        assert_eq!(claimant(port), Claimant::Nobody);
     }
 }

@@ -17,7 +17,7 @@ use indexmap::IndexMap;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
 
-use super::claims::{Claim, claim, claimant};
+use super::claims::{Claim, Claimant, claim, claimant};
 use crate::diag::Problem;
 use crate::plan::{Plan, PortChoice, Question, Readiness, Unit};
 use crate::procfs::{Listener, Proc};
@@ -36,7 +36,8 @@ pub fn port_name(process: &str, key: Option<&str>) -> String {
 pub struct Reservations {
     ports: Ports,
     held: IndexMap<String, OwnedFd>,
-    _claims: Vec<Claim>,
+    /// Held and never looked at.
+    claims: Vec<Claim>,
     /// What the author should know of a port: the process, and a lower-case fragment.
     pub warnings: Vec<(String, String)>,
 }
@@ -51,7 +52,7 @@ impl Reservations {
             match hold(Ipv6Addr::UNSPECIFIED.into(), port).or_else(|_| hold(address_of(unit), port)) {
                 Ok(socket) => drop(self.held.insert(name, socket)),
                 Err(_) => {
-                    taken.push(format!("its port {port} has been taken meanwhile: {}", whose(address_of(unit), port)))
+                    taken.push(format!("its port {port} has been taken meanwhile: {}", whose(address_of(unit), port)));
                 }
             }
         }
@@ -112,7 +113,7 @@ pub fn choose(plan: &Plan) -> Result<(Ports, Reservations), Problem> {
                 return Err(none_left(want, plan, &taken));
             };
             taken.insert(port);
-            reservations._claims.extend(claim);
+            reservations.claims.extend(claim);
             reservations.warnings.extend(warning.map(|warning| (want.unit.name.clone(), warning)));
             chosen.insert(index, (port, socket));
         }
@@ -232,9 +233,9 @@ fn whose(address: IpAddr, port: u16) -> String {
         return format!("it is held by {holder}");
     }
     match claimant(port) {
-        Some(Some(pid)) => format!("it is held by pid {pid} (`{}`), which has reserved it", proc.command(pid)),
-        Some(None) => "it is held by a gymrun in another container, which has reserved it".to_owned(),
-        None => match hold(Ipv6Addr::UNSPECIFIED.into(), port) {
+        Claimant::Process(pid) => format!("it is held by pid {pid} (`{}`), which has reserved it", proc.command(pid)),
+        Claimant::Unseen => "it is held by a gymrun in another container, which has reserved it".to_owned(),
+        Claimant::Nobody => match hold(Ipv6Addr::UNSPECIFIED.into(), port) {
             Err(Errno::EACCES) => "it is held by the system: only root may use it".to_owned(),
             _ => "it is held by a process that does not listen, or by connections that are still open".to_owned(),
         },

@@ -43,8 +43,9 @@ pub fn has_ipv6() -> bool {
     listener("own6", 0, &[]).is_ok()
 }
 
-/// `listen:PLACE:PORT[:STATUS[:OPTION...]]`: answers with a status there. Further options: `patient` waits until the port
-/// is free, `closes=FILE` goes away when the file comes.
+/// `listen:PLACE:PORT[:STATUS[:OPTION...]]`: answers with a status there, never if that is `mute`, and only `GET PATH` if it
+/// is `PATH=STATUS` (others get 404, or 405). Further options: `patient` waits until the port is free, `closes=FILE` goes
+/// away when the file comes.
 pub fn step(fields: &[&str]) {
     let port = fields[1].parse().expect("a port");
     let status = fields.get(2).copied().unwrap_or("200").to_owned();
@@ -63,6 +64,9 @@ pub fn step(fields: &[&str]) {
             }
         }
     };
+    if status == "mute" {
+        return std::mem::forget(listener);
+    }
     let closes = options.iter().find_map(|option| option.strip_prefix("closes=")).map(PathBuf::from);
     std::thread::spawn(move || serve(&listener, &status, closes.as_deref()));
 }
@@ -81,6 +85,18 @@ fn serve(listener: &TcpListener, status: &str, closes: Option<&Path>) {
 pub fn answer(mut stream: TcpStream, status: &str) {
     let _ = stream.set_nonblocking(false);
     let mut request = [0; 4096];
-    let _ = stream.read(&mut request);
+    let count = stream.read(&mut request).unwrap_or_default();
+    let status = match status.split_once('=') {
+        None => status,
+        Some((path, status)) => {
+            let request = String::from_utf8_lossy(&request[..count]);
+            let mut words = request.split_ascii_whitespace();
+            match (words.next(), words.next()) {
+                (Some("GET"), Some(asked)) if asked == path => status,
+                (Some("GET"), _) => "404",
+                _ => "405",
+            }
+        }
+    };
     let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 }

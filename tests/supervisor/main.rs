@@ -23,6 +23,7 @@ mod disk;
 mod end;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod health;
 mod job;
 mod jobs;
 mod listen;
@@ -42,6 +43,7 @@ const CASES: &[&[cases::Case]] = &[
     ports::CASES,
     answers::CASES,
     clock::CASES,
+    health::CASES,
     end::CASES,
     trees::CASES,
     containment::CASES,

@@ -217,8 +217,11 @@ fn question(probe: &Value, own: &str, port: Option<PortChoice>) -> Question {
         "tcp" => ProbeKind::Tcp,
         "exec" => ProbeKind::Exec { command: texts(&probe["command"], own) },
         _ => ProbeKind::Http {
-            paths: vec![probe["path"].as_str().unwrap_or("/health").to_owned()],
-            statuses: vec![(200, 299)],
+            paths: match probe["path"].as_array() {
+                Some(paths) => paths.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect(),
+                None => vec![probe["path"].as_str().unwrap_or("/health").to_owned()],
+            },
+            statuses: vec![if probe["statuses"] == "any" { (100, 599) } else { (200, 299) }],
         },
     };
     let of_host = !matches!(kind, ProbeKind::Exec { .. });
