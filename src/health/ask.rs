@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::addresses::Addresses;
 use super::{exec, grpc, http};
+use crate::procfs::ListenerQuery;
 
 /// What is asked, with every reference filled in.
 #[derive(Clone, Debug)]
@@ -94,6 +95,9 @@ impl Bad {
 
 /// How long a connection may lie idle before it is used again.
 const FRESH: Duration = Duration::from_secs(1);
+/// For that long after a refusal the kernel is asked if there is a listener by now, which costs less than a connection. Then
+/// a connection is tried again: what is forwarded elsewhere has no listener here.
+const REFUSED: Duration = Duration::from_millis(500);
 
 /// A connection that was kept, to whom, and since when.
 type Kept = (SocketAddr, TcpStream, Instant);
@@ -106,6 +110,9 @@ pub struct Prober {
     kept: Option<Kept>,
     /// Whether somebody has taken a connection.
     heard: bool,
+    /// When nobody was there, and what the system said.
+    refused: Option<(Instant, Bad)>,
+    query: Option<ListenerQuery>,
 }
 
 impl Prober {
@@ -118,7 +125,7 @@ impl Prober {
             | TargetKind::Grpc { host, port, .. } => Addresses::new(host.clone(), *port),
             TargetKind::Exec(_) => Addresses::default(),
         };
-        Self { target, addresses, kept: None, heard: false }
+        Self { target, addresses, kept: None, heard: false, refused: None, query: None }
     }
 
     /// The limit of one question.
@@ -139,6 +146,9 @@ impl Prober {
             Ok(found) => found?,
             Err(_) => return Err(late()),
         };
+        if let Some(bad) = self.still_refused(&addresses) {
+            return Err(bad);
+        }
         let (kind, heard) = (&self.target.kind, self.heard);
         let mut kept = self.kept.take().filter(|(_, _, since)| since.elapsed() < FRESH);
         let mut questions: FuturesUnordered<_> = addresses
@@ -166,7 +176,21 @@ impl Prober {
         }
         let bad = worst.map_or_else(|| Bad::nobody("the host has no address"), |(_, bad)| bad);
         self.heard = bad.effort > Effort::None;
+        self.refused = (!self.heard).then(|| (Instant::now(), bad.clone()));
         Err(bad)
+    }
+
+    /// The last refusal, if the kernel says that it would be the same now.
+    fn still_refused(&mut self, addresses: &[SocketAddr]) -> Option<Bad> {
+        let (_, bad) = self.refused.as_ref().filter(|(since, _)| since.elapsed() < REFUSED)?;
+        if !addresses.iter().all(|address| address.ip().is_loopback()) {
+            return None;
+        }
+        if self.query.is_none() {
+            self.query = ListenerQuery::open();
+        }
+        let query = self.query.as_mut()?;
+        addresses.iter().all(|address| query.listens(*address) == Some(false)).then(|| bad.clone())
     }
 }
 

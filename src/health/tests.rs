@@ -258,8 +258,16 @@ async fn nobody_is_disturbed_by_a_refused_question() {
     let grpc = TargetKind::Grpc { host: "127.0.0.1".into(), port, service: String::new() };
     for kind in [http("127.0.0.1", port, &["/"]), TargetKind::Tcp { host: "127.0.0.1".into(), port }, grpc] {
         let refused = Bad { text: "connection refused".into(), effort: Effort::None };
-        assert_eq!(prober(kind, LONG).ask().await, Err(refused));
+        let mut prober = prober(kind, LONG);
+        // By a connection, and by a look.
+        assert_eq!([prober.ask().await, prober.ask().await], [Err(refused.clone()), Err(refused)]);
     }
+    // Somebody comes at last.
+    let mut prober = prober(http("localhost", port, &["/200"]), LONG);
+    assert!(prober.ask().await.is_err() && prober.ask().await.is_err());
+    let listener = TcpListener::bind(("127.0.0.1", port)).expect("nobody else has taken it");
+    std::thread::spawn(move || listener.incoming().flatten().for_each(speaks));
+    assert!(prober.ask().await.is_ok());
 }
 
 #[tokio::test]

@@ -21,8 +21,8 @@ pub const CASES: &[Case] = &[
     ("an_end_is_noticed_though_a_daemon_keeps_the_pipe", an_end_is_noticed_though_a_daemon_keeps_the_pipe),
 ];
 
-fn checked(steps: &str, check: Value) -> Value {
-    json!({"command": child(steps), "port": "auto", "health_check": check})
+fn checked(steps: &str, check: impl Into<Value>) -> Value {
+    with(json!({"command": child(steps), "port": "auto"}), "health_check", check)
 }
 
 fn what_counts_as_an_answer() {
