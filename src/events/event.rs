@@ -6,6 +6,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::explanation::Explanation;
 use super::samples::{Delivery, Sample};
 use crate::plan::Kind;
 
@@ -199,6 +200,9 @@ pub enum EventKind {
         was_ready: bool,
         /// Since its spawn.
         after_seconds: f64,
+        /// Why, if it did not exit with 0 and gymrun had not asked it to end, as far as can be known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        explanation: Option<Explanation>,
         /// The end of its log; empty if `expected`.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         last_lines: Vec<String>,
@@ -361,6 +365,17 @@ impl Sink {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// The same sink, for somebody whose events another one sees first; `see` must return at once.
+    #[must_use]
+    pub fn seen_by(&self, see: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        let send = Arc::clone(&self.send);
+        let both = move |event| {
+            see(&event);
+            send(event);
+        };
+        Self { started: self.started, send: Arc::new(both) }
     }
 
     /// A warning about a process or the job.

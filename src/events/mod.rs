@@ -4,7 +4,9 @@
 //! the same stream. Nothing in an event is secret: argv cannot hold one, and environments are not part of it.
 
 mod event;
+mod explanation;
 mod samples;
 
 pub use event::{Event, EventKind, ExitStatus, Means, OutcomeClass, Sink, StopReason};
+pub use explanation::{Explanation, Finding, Held, MemoryAtDeath, Place, Resource};
 pub use samples::{Delivery, HostMemory, Sample, SignalDelivery, TreeSample};

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::events::{Delivery, Event, EventKind, ExitStatus, HostMemory, Means, OutcomeClass};
+use crate::events::{Delivery, Event, EventKind, ExitStatus, Explanation, HostMemory, Means, OutcomeClass};
 use crate::plan::{Kind, Plan};
 
 /// What became of a process.
@@ -72,6 +72,9 @@ pub struct ProcessSummary {
     /// Bytes of its output that could not be written to its log.
     #[serde(skip_serializing_if = "is_none")]
     pub log_lost_bytes: u64,
+    /// Why it ended when gymrun had not asked it to: the last time, if it was started again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
     /// Why it failed or was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -146,6 +149,7 @@ impl Summary {
                     older_logs: Vec::new(),
                     log_rotated_out_bytes: 0,
                     log_lost_bytes: 0,
+                    explanation: None,
                     reason: None,
                 };
                 (unit.name.clone(), summary)
@@ -205,11 +209,14 @@ impl Summary {
                 }
             }),
             EventKind::ProcessKilled { process, processes } => self.change(process, |p| p.killed += processes),
-            EventKind::ProcessExited { process, status, expected, .. } => {
+            EventKind::ProcessExited { process, status, expected, explanation, .. } => {
                 let status = *status;
                 let expected = *expected;
                 self.change(process, |p| {
                     p.exit = Some(status);
+                    if explanation.is_some() {
+                        p.explanation.clone_from(explanation);
+                    }
                     if p.kind == Kind::Driver && !status.success() && p.state != State::Stopping {
                         p.state = State::Failed;
                     } else if expected && p.state != State::Failed {

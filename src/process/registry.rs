@@ -134,10 +134,14 @@ impl Registry {
         if !children.get(&pid).is_some_and(|child| child.announced) {
             return false;
         }
-        let Waited::Ended(_, exit) = wait(Some(pid), libc::WEXITED | libc::WNOHANG) else { return false };
+        let Waited::Ended(_, exit) = wait(Some(pid), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) else {
+            return false;
+        };
         if let Some(child) = children.remove(&pid) {
+            // Still a zombie: whoever wants to know why it ended can read what the kernel shows of it.
             (child.exited)(exit);
         }
+        let _ = wait(Some(pid), libc::WEXITED | libc::WNOHANG);
         true
     }
 

@@ -10,6 +10,9 @@ use crate::plan::DRIVER;
 pub(super) fn describe(event: &Event) -> Vec<String> {
     let Some(text) = sentence(&event.kind) else { return Vec::new() };
     let mut lines = vec![format!("gymrun: {:>8.3} {text}", event.elapsed.as_secs_f64())];
+    if let EventKind::ProcessExited { explanation: Some(explanation), .. } = &event.kind {
+        lines.push(format!("  why: {}", explanation.text));
+    }
     if let EventKind::ProcessNotReady { process, last_lines, .. }
     | EventKind::ProcessExited { process, last_lines, .. } = &event.kind
     {
@@ -132,7 +135,7 @@ mod tests {
     use std::time::Duration;
 
     use super::describe;
-    use crate::events::{Event, EventKind, ExitStatus};
+    use crate::events::{Event, EventKind, ExitStatus, Explanation, Finding};
 
     #[test]
     fn a_death_shows_name_status_and_last_lines() {
@@ -142,16 +145,21 @@ mod tests {
             kind: EventKind::ProcessExited {
                 process: "policy".into(),
                 pid: 7,
-                status: ExitStatus { code: Some(7), signal: None },
+                status: ExitStatus { code: Some(127), signal: None },
                 expected: false,
                 was_ready: false,
                 after_seconds: 1.0,
+                explanation: Explanation::of(vec![Finding::WrappedRefusal { code: 127 }]),
                 last_lines: vec!["CUDA boom".into()],
             },
         };
         assert_eq!(
             describe(&event),
-            ["gymrun:    1.500 policy: exited 7 before it was ready, after 1.000 s", "  [policy] CUDA boom"]
+            [
+                "gymrun:    1.500 policy: exited 127 before it was ready, after 1.000 s",
+                "  why: its exit code 127 is what a shell gives when a program does not exist",
+                "  [policy] CUDA boom"
+            ]
         );
     }
 }

@@ -85,6 +85,7 @@ impl Reporter {
                     | EventKind::Warning { .. }
                     | EventKind::Delivered(_)
                     | EventKind::ProcessExited { expected: false, .. }
+                    | EventKind::ProcessExited { explanation: Some(_), .. }
             );
         if shown && !matches!(event.kind, EventKind::JobEnded { .. }) {
             self.say_all(&describe(event));

@@ -14,7 +14,7 @@ use super::machine::{Action, Input, UnitId, rules};
 use super::outbox::Outbox;
 use super::restarts::Restarts;
 use super::state::{State, step};
-use crate::events::{EventKind, Sink};
+use crate::events::{EventKind, ExitStatus, Sink};
 use crate::plan::{OnExit, Plan};
 
 /// Runs a plan on a host.
@@ -29,6 +29,8 @@ pub(super) struct Engine<H> {
     clocks: Vec<Clock>,
     /// How each unit failed, in words.
     failures: Vec<Option<String>>,
+    /// Why each unit ended, if it has and nobody asked it to.
+    explanations: Vec<Option<String>>,
     /// Of each unit that did not get ready, or hangs.
     answers: Vec<Answer>,
     /// Of each unit that may be started again.
@@ -63,6 +65,7 @@ pub(super) struct Ended<H> {
     pub(super) host: H,
     pub(super) state: State,
     pub(super) failures: Vec<Option<String>>,
+    pub(super) explanations: Vec<Option<String>>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
 }
 
@@ -72,6 +75,7 @@ impl<H: Host> Engine<H> {
         let clocks = vec![Clock::default(); plan.units.len()];
         let pace = watch::Sender::new(Pace::Leisurely);
         let failures = vec![None; plan.units.len()];
+        let explanations = failures.clone();
         let answers = vec![Answer::default(); plan.units.len()];
         let restarts = plan.units.iter().map(|unit| Restarts::of(unit.on_exit)).collect();
         Self {
@@ -84,6 +88,7 @@ impl<H: Host> Engine<H> {
             start: Instant::now(),
             clocks,
             failures,
+            explanations,
             answers,
             restarts,
             finished: false,
@@ -109,7 +114,13 @@ impl<H: Host> Engine<H> {
                 self.take(&input);
             }
         }
-        Ended { host: self.host, state: self.state, failures: self.failures, reports: self.reports }
+        Ended {
+            host: self.host,
+            state: self.state,
+            failures: self.failures,
+            explanations: self.explanations,
+            reports: self.reports,
+        }
     }
 
     fn take(&mut self, input: &Input) {
@@ -133,6 +144,7 @@ impl<H: Host> Engine<H> {
         let event = match report {
             Report::Spawned { unit, pid } => {
                 self.clocks[unit] = Clock { since: Some(Instant::now()), pid };
+                self.explanations[unit] = None;
                 self.host.heard(unit, true);
                 self.outbox.say(EventKind::ProcessStarted {
                     process: self.name(unit),
@@ -179,8 +191,11 @@ impl<H: Host> Engine<H> {
                 self.outbox.say(EventKind::ProcessKilled { process: self.name(unit), processes });
                 return Some(Input::Killed(unit));
             }
-            Report::LastLines { unit, lines } => {
-                self.outbox.fill(unit, lines);
+            Report::LookedBack { unit, lines, explanation } => {
+                if let Some(explanation) = &explanation {
+                    self.explanations[unit] = Some(explanation.text.clone());
+                }
+                self.outbox.fill(unit, lines, explanation);
                 return None;
             }
             Report::Warning { unit, message, hint } => {
@@ -198,10 +213,10 @@ impl<H: Host> Engine<H> {
         }
     }
 
-    /// Says something that shows the end of a unit's log.
-    fn say_with_lines(&mut self, unit: UnitId, kind: EventKind) {
-        self.outbox.say_with_lines(unit, kind);
-        self.host.read_last_lines(unit);
+    /// Says something that shows the end of a unit's log, or why it ended.
+    fn say_after_look(&mut self, unit: UnitId, kind: EventKind, lines: bool, ended: Option<ExitStatus>) {
+        self.outbox.say_after_look(unit, kind);
+        self.host.look_back(unit, lines, ended);
     }
 
     fn perform(&mut self, action: Action) {
@@ -220,7 +235,8 @@ impl<H: Host> Engine<H> {
                 self.failures[unit] = Some(format!("was not ready after {after_seconds} s, last answer: {answer}"));
                 let process = self.name(unit);
                 let last_lines = Vec::new();
-                self.say_with_lines(unit, EventKind::ProcessNotReady { process, after_seconds, answer, last_lines });
+                let kind = EventKind::ProcessNotReady { process, after_seconds, answer, last_lines };
+                self.say_after_look(unit, kind, true, None);
             }
             Action::Guard(unit) => self.host.guard(unit),
             Action::Hung(unit) => {
@@ -244,7 +260,7 @@ impl<H: Host> Engine<H> {
             Action::Skip { unit, because } => {
                 self.outbox.say(EventKind::ProcessSkipped { process: self.name(unit), because: self.name(because) });
             }
-            Action::Ended { unit, status, expected, was_ready } => {
+            Action::Ended { unit, status, expected, asked, was_ready } => {
                 if !expected {
                     let before = if was_ready { "" } else { " before it was ready" };
                     self.failures[unit] = Some(format!("{}{before}", super::outcome::describe(status)));
@@ -256,12 +272,14 @@ impl<H: Host> Engine<H> {
                     expected,
                     was_ready,
                     after_seconds: self.since(unit),
+                    explanation: None,
                     last_lines: Vec::new(),
                 };
-                if expected {
+                let unexplained = !asked && !status.success();
+                if expected && !unexplained {
                     self.outbox.say(kind);
                 } else {
-                    self.say_with_lines(unit, kind);
+                    self.say_after_look(unit, kind, !expected, unexplained.then_some(status));
                 }
             }
             Action::GoOnWithout(unit) => {

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::budget::Pace;
 use super::machine::UnitId;
-use crate::events::ExitStatus;
+use crate::events::{ExitStatus, Explanation};
 
 /// What a host has to say. Reports of one unit come in the order in which things happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,12 +104,14 @@ pub enum Report {
     },
     /// The last sample is taken.
     Sampled,
-    /// The end of a unit's log, as it was asked for.
-    LastLines {
+    /// What a look back at a unit found, as it was asked for.
+    LookedBack {
         /// The unit.
         unit: UnitId,
         /// What it has written last.
         lines: Vec<String>,
+        /// Why it ended.
+        explanation: Option<Explanation>,
     },
     /// Something that the author should know.
     Warning {
@@ -146,6 +148,7 @@ pub trait Host {
     fn scrape(&mut self, pace: watch::Receiver<Pace>);
     /// Stops a unit with its whole tree, at the pace that `pace` says now and later: `Gone`.
     fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
-    /// Reads the end of a unit's log, with all that it has written by now: `LastLines`, always.
-    fn read_last_lines(&mut self, unit: UnitId);
+    /// Reads the end of a unit's log, with all that it has written by now, if there is to be one, and finds out why it ended
+    /// in that way, if it has: `LookedBack`, always.
+    fn look_back(&mut self, unit: UnitId, lines: bool, ended: Option<ExitStatus>);
 }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::answer::Witness;
 use super::budget::{Pace, until};
 use super::collector::CollectorLink;
+use super::coroner::{Coroner, Death};
 use super::disk::DiskWatch;
 use super::host::{Host, Report};
 use super::logs::Logs;
@@ -54,6 +55,7 @@ pub(super) struct LocalHost {
     /// Write what the output of units that were started again still owed.
     former: Vec<JoinHandle<()>>,
     sampler: Option<Sampler>,
+    coroner: Coroner,
     /// What an otelcol said of its delivery before it was stopped.
     pub(super) delivery: Arc<Mutex<Option<Result<Delivery, String>>>>,
 }
@@ -75,6 +77,7 @@ impl LocalHost {
             watches,
             former: Vec::new(),
             sampler: None,
+            coroner: Coroner::new(Proc::default(), std::process::id()),
             delivery: Arc::default(),
         }
     }
@@ -212,9 +215,12 @@ impl Host for LocalHost {
         let on_start = self.on_start(unit, log);
         let slot = Arc::clone(&self.slots[unit]);
         let reports = self.reports.clone();
+        let coroner = self.coroner.clone();
         let on_exit = move |exit| {
+            let status = status(exit);
+            coroner.inspect(&slot, status);
             slot.ended.send_replace(true);
-            let _ = reports.send(Report::Exited { unit, status: status(exit) });
+            let _ = reports.send(Report::Exited { unit, status });
         };
         self.setting.reservations.release(planned);
         process::launch(launch, on_start, on_exit);
@@ -278,6 +284,9 @@ impl Host for LocalHost {
     }
 
     fn heard(&mut self, unit: UnitId, runs: bool) {
+        if let (true, Some(root)) = (runs, self.slots[unit].root.get()) {
+            self.coroner.started(root.pid.cast_unsigned());
+        }
         let Some(sampler) = &self.sampler else { return };
         if !runs {
             sampler.ended(&self.setting.plan.units[unit].name);
@@ -294,7 +303,7 @@ impl Host for LocalHost {
         // Its beat is the disk's, too.
         self.disk_beat.abort();
         let disk = Arc::clone(&self.disk);
-        let sink = self.setting.sink.followed_by(move || disk.look());
+        let sink = self.coroner.sees(&self.setting.sink).followed_by(move || disk.look());
         match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, Proc::default()) {
             Ok(sampler) => self.sampler = Some(sampler),
             Err(error) => self.report(Report::Warning {
@@ -364,14 +373,17 @@ impl Host for LocalHost {
         }
     }
 
-    fn read_last_lines(&mut self, unit: UnitId) {
+    fn look_back(&mut self, unit: UnitId, lines: bool, ended: Option<ExitStatus>) {
         let slot = Arc::clone(&self.slots[unit]);
         let disk = Arc::clone(&self.disk);
         let reports = self.reports.clone();
+        let coroner = self.coroner.clone();
+        let (name, job_dir) = (&self.setting.plan.units[unit].name, &self.setting.job_dir);
+        let death = ended.map(|status| Death::of(name, &slot, &self.setting.resolved[unit], job_dir, status));
         tokio::spawn(async move {
             disk.look_aside().await;
-            let lines = slot.last_lines().await;
-            let _ = reports.send(Report::LastLines { unit, lines });
+            let (lines, explanation) = coroner.look_back(&slot, lines, death).await;
+            let _ = reports.send(Report::LookedBack { unit, lines, explanation });
         });
     }
 }

@@ -242,6 +242,8 @@ pub enum Action {
         status: ExitStatus,
         /// Whether that was due.
         expected: bool,
+        /// Whether gymrun had asked it to end, or was about to.
+        asked: bool,
         /// Whether it had been ready.
         was_ready: bool,
     },

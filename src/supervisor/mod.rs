@@ -7,9 +7,12 @@
 
 mod answer;
 mod budget;
+mod cause;
 mod claims;
 mod client;
 mod collector;
+mod coroner;
+mod counter;
 mod delivery;
 mod disk;
 mod engine;

@@ -1,15 +1,16 @@
-//! Events on their way out, in order: one that shows the end of a log waits for it, and those after it wait behind it.
+//! Events on their way out, in order: one that needs a look back at a process (the end of its log, why it ended) waits for
+//! that, and those after it wait behind it.
 
 use std::collections::VecDeque;
 
 use super::machine::UnitId;
-use crate::events::{EventKind, Sink};
+use crate::events::{EventKind, Explanation, Sink};
 
 /// What the engine says.
 #[derive(Debug)]
 pub(super) struct Outbox {
     sink: Sink,
-    /// With the unit whose last lines are waited for.
+    /// With the unit that is being looked back at.
     waiting: VecDeque<(Option<UnitId>, EventKind)>,
 }
 
@@ -24,17 +25,22 @@ impl Outbox {
         self.flush();
     }
 
-    /// Says something once the last lines of a unit are known.
-    pub(super) fn say_with_lines(&mut self, unit: UnitId, kind: EventKind) {
+    /// Says something once a unit was looked back at.
+    pub(super) fn say_after_look(&mut self, unit: UnitId, kind: EventKind) {
         self.waiting.push_back((Some(unit), kind));
     }
 
-    /// The last lines of a unit are known.
-    pub(super) fn fill(&mut self, unit: UnitId, lines: Vec<String>) {
+    /// A unit was looked back at.
+    pub(super) fn fill(&mut self, unit: UnitId, lines: Vec<String>, why: Option<Explanation>) {
         if let Some((wait, kind)) = self.waiting.iter_mut().find(|(wait, _)| *wait == Some(unit)) {
             *wait = None;
-            if let EventKind::ProcessExited { last_lines, .. } | EventKind::ProcessNotReady { last_lines, .. } = kind {
-                *last_lines = lines;
+            match kind {
+                EventKind::ProcessExited { last_lines, explanation, .. } => {
+                    *last_lines = lines;
+                    *explanation = why;
+                }
+                EventKind::ProcessNotReady { last_lines, .. } => *last_lines = lines,
+                _ => {}
             }
         }
         self.flush();
@@ -79,13 +85,13 @@ mod tests {
             last_lines: Vec::new(),
         };
         outbox.say(gone("a"));
-        outbox.say_with_lines(1, late("b"));
-        outbox.say_with_lines(2, late("c"));
+        outbox.say_after_look(1, late("b"));
+        outbox.say_after_look(2, late("c"));
         outbox.say(gone("d"));
         assert_eq!(*said.lock().expect("nobody panics here"), ["a"]);
-        outbox.fill(2, vec!["second".into()]);
+        outbox.fill(2, vec!["second".into()], None);
         assert!(!outbox.is_empty());
-        outbox.fill(1, vec!["first".into()]);
+        outbox.fill(1, vec!["first".into()], None);
         assert_eq!(*said.lock().expect("nobody panics here"), ["a", "b [\"first\"]", "c [\"second\"]", "d"]);
         assert!(outbox.is_empty());
     }

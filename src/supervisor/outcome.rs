@@ -30,9 +30,10 @@ pub(super) fn judge(
     plan: &Plan,
     state: &State,
     failures: &[Option<String>],
+    explanations: &[Option<String>],
     delivery: Option<&Result<Delivery, String>>,
 ) -> Outcome {
-    let ended = by_cause(plan, state.cause.as_ref(), failures);
+    let ended = by_cause(plan, state.cause.as_ref(), failures, explanations);
     let required = plan.collector.as_ref().is_some_and(|c| c.required);
     if !required || ended.code != exit::OK {
         return ended;
@@ -61,15 +62,21 @@ pub(super) fn judge(
     }
 }
 
-fn by_cause(plan: &Plan, cause: Option<&Cause>, failures: &[Option<String>]) -> Outcome {
+fn by_cause(
+    plan: &Plan,
+    cause: Option<&Cause>,
+    failures: &[Option<String>],
+    explanations: &[Option<String>],
+) -> Outcome {
+    let why = |unit: usize| explanations[unit].as_deref().map(|text| format!(": {text}")).unwrap_or_default();
     let failed = |unit: usize, otherwise: &str| {
-        format!("`{}` {}", plan.units[unit].name, failures[unit].as_deref().unwrap_or(otherwise))
+        format!("`{}` {}{}", plan.units[unit].name, failures[unit].as_deref().unwrap_or(otherwise), why(unit))
     };
     let driver = plan.units.iter().position(|u| u.kind == Kind::Driver).unwrap_or_default();
     let (code, class, message) = match cause {
         Some(Cause::DriverEnded(status)) => {
             let class = if status.success() { OutcomeClass::Ok } else { OutcomeClass::DriverFailed };
-            (status.shell_code(), class, format!("the driver {}", describe(*status)))
+            (status.shell_code(), class, format!("the driver {}{}", describe(*status), why(driver)))
         }
         Some(Cause::DriverMissing(code)) => {
             (*code, OutcomeClass::DriverNotStarted, failed(driver, "could not be started"))

@@ -117,7 +117,7 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
         Some(Err(error)) => sink.warn(None, format!("nothing is known of the telemetry's delivery: {error}"), None),
         None => {}
     }
-    judge(plan, &ended.state, &ended.failures, delivery.as_ref())
+    judge(plan, &ended.state, &ended.failures, &ended.explanations, delivery.as_ref())
 }
 
 /// What the collector said of its delivery; `None` if there was none to say anything.

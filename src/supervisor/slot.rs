@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use super::files::last_lines;
 use crate::events::Sink;
 use crate::process::{Cgroup, Copier, Finishing};
-use crate::procfs::{Identity, Members};
+use crate::procfs::{Identity, Members, Remains};
 
 /// How long a copier may take to write what is already there, and how long the end of a log may take to be read.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -30,6 +30,8 @@ pub(super) struct Slot {
     pub(super) since: OnceLock<Instant>,
     /// Whether the process itself has been reaped.
     pub(super) ended: watch::Sender<bool>,
+    /// What it showed between its end and that, unless it exited with 0.
+    pub(super) remains: OnceLock<Remains>,
     /// The entry of its environment that marks it.
     pub(super) mark: String,
     /// The cgroup of its own.
@@ -49,6 +51,7 @@ impl Slot {
             root: OnceLock::new(),
             since: OnceLock::new(),
             ended: watch::Sender::new(false),
+            remains: OnceLock::new(),
             mark,
             cgroup,
             copier: OnceLock::new(),

@@ -248,7 +248,7 @@ impl State {
         let recycled = self.recycle[unit].is_some();
         let expected = stopped || recycled || task_done || driver_ended;
         let was_ready = self.ready_once[unit] || task_done;
-        actions.push(Action::Ended { unit, status, expected, was_ready });
+        actions.push(Action::Ended { unit, status, expected, asked: stopped || recycled, was_ready });
         if stopped {
             // Its tree may still run: it is over when the host says that it is gone.
             if kind == Kind::Collector && !status.success() {

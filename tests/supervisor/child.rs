@@ -115,6 +115,7 @@ impl Program {
                 let _ = nix::unistd::close(descriptor);
             }),
             "hold" => self.held.push(vec![1; parse::<usize>(rest) << 20]),
+            "bus" => write_beyond(fields[0], parse::<usize>(fields[1]) << 20),
             "threads" => (0..parse(rest)).for_each(|_| drop(std::thread::spawn(|| sleep(1e6)))),
             "undumpable" => nix::sys::prctl::set_dumpable(false).expect("prctl"),
             "serve" => serve(parse(fields[0]), fields.get(1).map_or("200", |s| s)),
@@ -264,6 +265,24 @@ fn flood(mebibytes: usize) {
     let mut out = std::io::stdout().lock();
     for _ in 0..mebibytes {
         out.write_all(&line).expect("stdout");
+    }
+}
+
+/// `bus:FILE:MEBIBYTES`: maps a new file of that size and fills it, whether its file system has room or not.
+#[expect(unsafe_code, reason = "mapping a file is an unsafe call")]
+fn write_beyond(file: &str, size: usize) {
+    use std::os::fd::AsRawFd as _;
+
+    let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(file).expect("a file");
+    file.set_len(size as u64).expect("a sparse file takes no room");
+    let (access, shared) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+    // The standard library has its own handler.
+    // SAFETY: no handler is set; the mapping is new, nobody else has it, and it is as long as the file.
+    unsafe {
+        let _ = signal(Signal::SIGBUS, SigHandler::SigDfl);
+        let start = libc::mmap(std::ptr::null_mut(), size, access, shared, file.as_raw_fd(), 0);
+        assert_ne!(start, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        std::ptr::write_bytes(start.cast::<u8>(), 1, size);
     }
 }
 

@@ -19,6 +19,7 @@ mod child;
 mod clock;
 mod collector;
 mod containment;
+mod deaths;
 mod disk;
 mod end;
 #[path = "../harness/mod.rs"]
@@ -52,6 +53,7 @@ const CASES: &[&[cases::Case]] = &[
     disk::CASES,
     collector::CASES,
     restart::CASES,
+    deaths::CASES,
     storm::CASES,
 ];
 

@@ -59,15 +59,15 @@ fn a_job_that_goes_well() {
     Spawned(2) => Await(2)
     ProbeGood(2) => Ready(2), Serve, Spawn(3)
     Spawned(3) => Ready(3)
-    Exited(3, exit(0)) => Ended { unit: 3, status: exit(0), expected: true, was_ready: true }, BeginStop { reason: DriverEnded, hurried: false }, Stop(3)
+    Exited(3, exit(0)) => Ended { unit: 3, status: exit(0), expected: true, asked: false, was_ready: true }, BeginStop { reason: DriverEnded, hurried: false }, Stop(3)
     Gone(3) => Scrape
     Scraped => Sample
     Sampled => Stop(2)
-    Exited(2, exit(0)) => Ended { unit: 2, status: exit(0), expected: true, was_ready: true }
+    Exited(2, exit(0)) => Ended { unit: 2, status: exit(0), expected: true, asked: true, was_ready: true }
     Gone(2) => Stop(1)
-    Exited(1, exit(143)) => Ended { unit: 1, status: exit(143), expected: true, was_ready: true }
+    Exited(1, exit(143)) => Ended { unit: 1, status: exit(143), expected: true, asked: true, was_ready: true }
     Gone(1) => Stop(0)
-    Exited(0, exit(0)) => Ended { unit: 0, status: exit(0), expected: true, was_ready: true }
+    Exited(0, exit(0)) => Ended { unit: 0, status: exit(0), expected: true, asked: true, was_ready: true }
     Gone(0) => Finish
     Over Some(DriverEnded(exit(0))) [Gone, Gone, Gone, Gone]
     "#);
@@ -83,7 +83,7 @@ fn a_need_that_fails_skips_the_rest() {
     Spawned(0) => Await(0)
     ProbeGood(0) => Ready(0), Spawn(1)
     Spawned(1) => Await(1)
-    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, was_ready: false }, Forget(1), BeginStop { reason: StartFailed { process: "model" }, hurried: true }, Skip { unit: 2, because: 1 }, Skip { unit: 3, because: 1 }, Stop(1)
+    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: false }, Forget(1), BeginStop { reason: StartFailed { process: "model" }, hurried: true }, Skip { unit: 2, because: 1 }, Skip { unit: 3, because: 1 }, Stop(1)
     Gone(1) => Stop(0)
     Gone(0) => Finish
     Over Some(NotReady(1)) [Gone, Gone, Skipped, Skipped]
@@ -103,7 +103,7 @@ fn a_death_that_is_ignored_and_a_signal_twice() {
     Spawned(2) => Await(2)
     ProbeGood(2) => Ready(2), Serve, Spawn(3)
     Spawned(3) => Ready(3)
-    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, was_ready: true }, Forget(1), GoOnWithout(1)
+    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), GoOnWithout(1)
     Told(15) => BeginStop { reason: Signal { number: 15 }, hurried: true }, Stop(3)
     Told(2) => KillAll, Stop(0), Stop(1), Stop(2)
     EndAll Some(Told(15)) [Stopping, Stopping, Stopping, Stopping]
@@ -161,9 +161,9 @@ fn what_needs_it_is_stopped_before_and_started_again_after_it() {
     ProbeGood(2) => Ready(2), Serve, Spawn(3)
     Spawned(3) => Ready(3)
     Hung(1) => Hung(1), Restart(1), Stop(2)
-    Exited(2, exit(0)) => Ended { unit: 2, status: exit(0), expected: true, was_ready: true }
+    Exited(2, exit(0)) => Ended { unit: 2, status: exit(0), expected: true, asked: true, was_ready: true }
     Gone(2) => Stop(1)
-    Exited(1, exit(143)) => Ended { unit: 1, status: exit(143), expected: true, was_ready: true }
+    Exited(1, exit(143)) => Ended { unit: 1, status: exit(143), expected: true, asked: true, was_ready: true }
     Gone(1) => Rest(1)
     Rested(1) => Spawn(1)
     Spawned(1) => Await(1)
@@ -171,7 +171,7 @@ fn what_needs_it_is_stopped_before_and_started_again_after_it() {
     Spawned(2) => Await(2)
     ProbeGood(2) => Ready(2)
     Exhausted(1) => 
-    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, was_ready: true }, Forget(1), GoOnWithout(1)
+    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), GoOnWithout(1)
     Serve None [Ready, Dead, Ready, Ready]
     "#);
 }
@@ -197,13 +197,13 @@ fn a_death_restarts_the_process_alone_and_one_too_many_ends_the_job() {
     Spawned(2) => Await(2)
     ProbeGood(2) => Ready(2), Serve, Spawn(3)
     Spawned(3) => Ready(3)
-    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, was_ready: true }, Forget(1), Restart(1), Stop(1)
+    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), Restart(1), Stop(1)
     Gone(1) => Rest(1)
     Rested(1) => Spawn(1)
     Spawned(1) => Await(1)
     ProbeGood(1) => Ready(1), Guard(1)
     Exhausted(1) => 
-    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, was_ready: true }, Forget(1), BeginStop { reason: ProcessDied { process: "model" }, hurried: true }, Stop(3)
+    Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), BeginStop { reason: ProcessDied { process: "model" }, hurried: true }, Stop(3)
     EndDriver Some(Died(1)) [Ready, Dead, Ready, Stopping]
     "#);
 }
