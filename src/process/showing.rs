@@ -8,6 +8,7 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -20,6 +21,10 @@ pub type Prefix = Box<dyn Fn() -> String + Send>;
 
 /// From so many bytes on that wait to be shown nothing more is read: the child has to wait, too.
 const MOST_WAITING: usize = 1024 * 1024;
+/// After something was shown the next is waited for this long, or until there is that much: a flood that wakes the thread for
+/// each of its pieces costs more than the showing. What comes after a silence is shown at once.
+const NAP: Duration = Duration::from_millis(5);
+const WORTH_WAKING: usize = MOST_WAITING / 2;
 /// What is written at once, so that the count of what waits says how far it is, and others get their turn.
 const PIECE: usize = 64 * 1024;
 
@@ -58,6 +63,8 @@ struct Queue {
 #[derive(Default)]
 struct State {
     bytes: Vec<u8>,
+    /// The thread waits for much, or for a while.
+    naps: bool,
     ended: bool,
 }
 
@@ -100,8 +107,7 @@ impl Showing {
         if let Some((lines, prefix)) = &mut self.lines {
             self.queue.put(|queued| lines.end(&prefix(), queued));
         }
-        self.queue.lock().ended = true;
-        self.queue.changed.notify_one();
+        self.queue.end();
         self.thread
     }
 }
@@ -115,17 +121,31 @@ impl Queue {
         let mut state = self.lock();
         let before = state.bytes.len();
         add(&mut state.bytes);
-        let added = state.bytes.len() - before;
-        self.waiting.fetch_add(added, Ordering::SeqCst);
+        let now = state.bytes.len();
+        self.waiting.fetch_add(now - before, Ordering::SeqCst);
+        let enough = if state.naps { WORTH_WAKING } else { 1 };
         drop(state);
-        if added > 0 {
+        if before < enough && now >= enough {
             self.changed.notify_one();
         }
     }
 
-    /// Waits until there is something, and swaps it for the empty `bytes`; whether there is.
-    fn swap(&self, bytes: &mut Vec<u8>) -> bool {
+    fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits until there is something, and swaps it for the empty `bytes`; whether there is. `last` is when something was
+    /// shown last.
+    fn swap(&self, bytes: &mut Vec<u8>, last: Option<Instant>) -> bool {
         let mut state = self.lock();
+        if let Some(left) = last.and_then(|last| NAP.checked_sub(last.elapsed())) {
+            state.naps = true;
+            let little = |state: &mut State| state.bytes.len() < WORTH_WAKING && !state.ended;
+            let woken = self.changed.wait_timeout_while(state, left, little);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state.naps = false;
+        }
         while state.bytes.is_empty() && !state.ended {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -149,7 +169,8 @@ struct Work {
 impl Work {
     fn run(mut self) {
         let mut bytes = Vec::new();
-        while self.queue.swap(&mut bytes) {
+        let mut last = None;
+        while self.queue.swap(&mut bytes, last) {
             let mut left = bytes.as_slice();
             while !left.is_empty() {
                 let count = self.show(left);
@@ -161,6 +182,7 @@ impl Work {
                 }
             }
             bytes.clear();
+            last = Some(Instant::now());
         }
     }
 
