@@ -22,6 +22,8 @@ use super::showing::{Destination, Showing};
 
 const BUFFER: usize = 256 * 1024;
 const PIPE: i32 = 1024 * 1024;
+/// A child has no more.
+const STREAMS: usize = 2;
 
 /// One pipe.
 pub struct Source {
@@ -33,7 +35,7 @@ pub struct Source {
 
 /// The work of one copier.
 pub struct CopyPlan {
-    /// The pipes of one child.
+    /// The pipes of one child: one for both streams, or one for each.
     pub sources: Vec<Source>,
     /// Gets every byte.
     pub log: Log,
@@ -142,15 +144,24 @@ struct Work {
 impl Work {
     fn run(&mut self, mut ring: io::PipeReader, orders: &Mutex<Vec<Order>>) {
         loop {
-            let heard: Vec<usize> = (0..self.sources.len()).filter(|index| !self.sources[*index].behind()).collect();
-            let mut ready = vec![PollFd::new(ring.as_fd(), PollFlags::POLLIN)];
-            ready.extend(heard.iter().map(|index| PollFd::new(self.sources[*index].pipe.as_fd(), PollFlags::POLLIN)));
+            // On the stack: a child that writes each line by itself comes by here for each.
+            let mut ready: [PollFd<'_>; STREAMS + 1] =
+                std::array::from_fn(|_| PollFd::new(ring.as_fd(), PollFlags::POLLIN));
+            let mut heard = [0; STREAMS];
+            let mut count = 0;
+            for (index, source) in self.sources.iter().enumerate().filter(|(_, source)| !source.behind()).take(STREAMS)
+            {
+                heard[count] = index;
+                count += 1;
+                ready[count] = PollFd::new(source.pipe.as_fd(), PollFlags::POLLIN);
+            }
             // Interrupted: look again.
-            if poll(&mut ready, PollTimeout::NONE).is_err() {
+            if poll(&mut ready[..=count], PollTimeout::NONE).is_err() {
                 continue;
             }
-            let happened: Vec<bool> = ready.iter().map(|fd| fd.any().unwrap_or(true)).collect();
-            for (index, happened) in heard.iter().zip(&happened[1..]).rev() {
+            let happened = ready.map(|fd| fd.any().unwrap_or(true));
+            // The last first: one that has ended is taken away.
+            for (index, happened) in heard[..count].iter().zip(&happened[1..]).rev() {
                 if *happened {
                     self.read_once(*index);
                 }
