@@ -4,7 +4,7 @@
 //! environment. The kernel kills all of it in one stroke, those that are just being forked included.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,8 +66,10 @@ impl Cgroup {
     /// Whether anything lives in it or below it; a zombie does not. `false` once it is gone.
     #[must_use]
     pub fn populated(&self) -> bool {
-        let events = fs::read_to_string(self.path.join("cgroup.events")).unwrap_or_default();
-        events.lines().any(|line| line == "populated 1")
+        let mut events = [0; 64];
+        let read = File::open(self.path.join("cgroup.events")).and_then(|mut file| file.read(&mut events));
+        // It is the first line, which always comes whole.
+        read.is_ok_and(|length| events[..length].starts_with(b"populated 1\n"))
     }
 
     /// The pids of what lives in it and below it, as seen here.

@@ -1,5 +1,6 @@
 //! The host that is this machine.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -356,6 +357,7 @@ impl Host for LocalHost {
             policy: self.setting.plan.units[unit].stop,
             reports: self.reports.clone(),
             pace,
+            known: HashSet::new(),
         };
         let link = self.setting.collector.clone().filter(|_| self.setting.plan.units[unit].kind == Kind::Collector);
         match link {

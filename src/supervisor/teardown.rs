@@ -37,6 +37,8 @@ pub(super) struct Stop {
     pub(super) policy: StopPolicy,
     pub(super) reports: mpsc::UnboundedSender<Report>,
     pub(super) pace: watch::Receiver<Pace>,
+    /// What has been seen of it: nothing to begin with.
+    pub(super) known: HashSet<Identity>,
 }
 
 impl Stop {
@@ -49,7 +51,8 @@ impl Stop {
     /// Stops it; `kill_at` says when SIGKILL is due, which may change with the pace.
     pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
         let started = Instant::now();
-        let mut left = self.left();
+        let mut left = if self.slot.running() { self.walked() } else { self.left() };
+        self.known.extend(left.iter().map(|stat| stat.identity));
         let mut told = HashSet::new();
         if self.slot.running() || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
@@ -86,19 +89,27 @@ impl Stop {
     }
 
     /// Everything that still lives of it, the root included.
-    fn left(&self) -> Vec<Stat> {
-        let Some(members) = self.slot.members() else { return Vec::new() };
+    fn left(&mut self) -> Vec<Stat> {
         let proc = Proc::default();
-        let mut left: Vec<Stat> = proc.members(&[members], &process::adopted()).into_iter().flatten().collect();
-        let found: HashSet<i32> = left.iter().map(|stat| stat.identity.pid).collect();
-        // Those that are no descendants of gymrun's any more, as far as the walk can tell.
+        let mut left = self.walked();
+        let mut found: HashSet<i32> = left.iter().map(|stat| stat.identity.pid).collect();
+        // Those that have lost what the walk knows them by since it saw them; and those of which only the cgroup tells.
+        self.known.retain(|process| proc.alive(*process));
+        let lost: Vec<i32> = self.known.iter().map(|process| process.pid).filter(|pid| !found.contains(pid)).collect();
         let grouped = self.slot.cgroup.as_ref().map(|cgroup| cgroup.pids()).unwrap_or_default();
-        let more = grouped.into_iter().filter(|pid| !found.contains(pid));
+        let more = proc.descendants(&lost).into_iter().chain(grouped).filter(|pid| found.insert(*pid));
         left.extend(more.filter_map(|pid| proc.stat(pid)).filter(Stat::alive));
+        self.known.extend(left.iter().map(|stat| stat.identity));
         left
     }
 
-    async fn kill(&self) {
+    /// The same by the walk alone, as it is while the process itself runs.
+    fn walked(&self) -> Vec<Stat> {
+        let Some(members) = self.slot.members() else { return Vec::new() };
+        Proc::default().members(&[members], &process::adopted()).into_iter().flatten().collect()
+    }
+
+    async fn kill(&mut self) {
         let mut killed: HashSet<Identity> = HashSet::new();
         let limit = Instant::now() + KILL_LIMIT;
         let mut pause = SHORTEST_LOOK;

@@ -62,6 +62,8 @@ fn nothing_gets_away_whatever_it_does() {
         // Woken up, it obeys.
         ("stopped", "daemon { stopped forever }", false),
         ("stopped_in_group", "fork { stopped forever }", false),
+        // It has no mark and no group of the server's, but is its child when the stop begins.
+        ("bare_child", "fork { session ignore:TERM bare { forever } }", true),
         ("bare", "daemon { ignore:TERM bare { forever } }", true),
     ];
     let servers: serde_json::Map<String, Value> = kinds
