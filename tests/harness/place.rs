@@ -32,12 +32,17 @@ impl Place {
         Self { path: None, has_cgroups: false, user: None }
     }
 
-    /// One of each kind that can be made: with and without cgroups, as root and as nobody; empty where there are none.
+    /// Without cgroups of its own, wherever the test itself runs.
+    pub fn walked() -> Self {
+        Self::make(false, None).unwrap_or_else(Self::here)
+    }
+
+    /// One of each kind that can be made: with and without cgroups, as the test's user and, if that is root, as nobody;
+    /// empty where there are none.
     pub fn all() -> Vec<Self> {
-        let made: Option<Vec<Self>> = [(true, None), (false, None), (true, Some(NOBODY)), (false, Some(NOBODY))]
-            .into_iter()
-            .map(|(has_cgroups, user)| Self::make(has_cgroups, user))
-            .collect();
+        let users: &[Option<u32>] = if nix::unistd::geteuid().is_root() { &[None, Some(NOBODY)] } else { &[None] };
+        let kinds = users.iter().flat_map(|user| [(true, *user), (false, *user)]);
+        let made: Option<Vec<Self>> = kinds.map(|(has_cgroups, user)| Self::make(has_cgroups, user)).collect();
         made.unwrap_or_else(|| {
             skip("cgroups", "no cgroup of version 2 can be made here");
             Vec::new()
@@ -47,7 +52,7 @@ impl Place {
     /// One of a kind.
     pub fn make(has_cgroups: bool, user: Option<u32>) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        if !nix::unistd::geteuid().is_root() {
+        if user.is_some() && !nix::unistd::geteuid().is_root() {
             return None;
         }
         let own = Proc::default().cgroups().unified(std::process::id().cast_signed())?;

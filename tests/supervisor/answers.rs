@@ -8,7 +8,7 @@ use gymrun::procfs::Proc;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::harness::{Program, eventually, free_port};
+use crate::harness::{Place, Program, eventually, free_port};
 use crate::job::{Ended, Job, job};
 use crate::jobs::{child, driver, server, with};
 use crate::listen::has_ipv6;
@@ -178,9 +178,14 @@ fn a_listener_that_cannot_be_told_counts_with_one_warning() {
     running.wait_for("up");
     let stranger = stranger(&format!("listen:own4:{} forever", port_of(&running, "victim")));
     counts_with_one_warning(&running.end(), &format!("it is pid {} (`", stranger.pid()));
-    // Its own, which has done everything to hide that.
-    let ended = job(&doubtful("hidden { listen:own4:${port:self} forever } forever"));
-    counts_with_one_warning(&ended, "it is pid ");
+    // Its own, which has done everything to hide that; and where there are cgroups that does not help it.
+    let hides = doubtful("hidden { listen:own4:${port:self} forever } forever");
+    counts_with_one_warning(&Job::start_in(Place::walked(), &hides).end(), "it is pid ");
+    if let Some(place) = Place::make(true, None) {
+        let ended = Job::start_in(place, &hides).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+    }
 }
 
 fn a_listener_of_another_user_counts_with_one_warning() {
@@ -218,7 +223,8 @@ fn a_listener_outside_of_a_container_counts() {
 fn what_a_former_life_left_listening_does_not_answer() {
     let first =
         "unless:@DIR/again { append:@DIR/again:x hidden { listen:own4:${port:self} forever } wait:@DIR/die exit:1 }";
-    let running = Job::start(&json!({
+    // With cgroups nothing of a former life is left.
+    let description = json!({
         "servers": {"a": {
             "command": child(&format!("{first} forever")),
             "port": "auto",
@@ -227,7 +233,8 @@ fn what_a_former_life_left_listening_does_not_answer() {
             "restart": {"limit": 1},
         }},
         "driver": driver("append:@DIR/driving:x forever"),
-    }));
+    });
+    let running = Job::start_in(Place::walked(), &description);
     running.wait_for("driving");
     std::fs::write(running.path("die"), "").expect("a scratch file");
     let ended = running.end();
