@@ -129,23 +129,23 @@ async fn after_an_outage_the_queue_arrives_and_the_newest_is_what_was_dropped() 
     sink.wait(3).await;
     // The queue has room again as soon as the answers have come.
     let mut further = 0_usize;
+    let begin = std::time::Instant::now();
     while sink.seen().len() < 4 {
+        assert!(begin.elapsed() < DEADLINE, "the queue has no room");
         assert_eq!(collector.post("/v1/traces", &spans(9)).await.0, 200);
         further += 1;
-        let begin = std::time::Instant::now();
-        while sink.seen().len() < 4 && begin.elapsed() < std::time::Duration::from_secs(2) {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     assert_eq!(collector.stop().await, 0);
     let mut arrived: Vec<usize> = sink.seen().iter().map(|request| sent_spans(&request.body)).collect();
-    assert_eq!(arrived.pop(), Some(9));
     arrived.sort_unstable();
-    assert_eq!(arrived, [1, 2, 3]);
+    assert_eq!(arrived[..3], [1, 2, 3]);
+    assert!(arrived[3..].iter().all(|count| *count == 9) && arrived.len() > 3, "{arrived:?}");
+    let arrived: usize = arrived.iter().sum();
     let traces = &collector.delivery()["traces"];
     let all = 36 + 9 * further;
-    assert_eq!((&traces["received"], &traces["written"], &traces["sent"]), (&json!(all), &json!(all), &json!(15)));
-    assert_eq!(traces["dropped"], json!({"queue_full": all - 15}));
+    assert_eq!((&traces["received"], &traces["written"], &traces["sent"]), (&json!(all), &json!(all), &json!(arrived)));
+    assert_eq!(traces["dropped"], json!({"queue_full": all - arrived}));
     assert_eq!(span_count(&collector.lines("x.jsonl")), all);
 }
 

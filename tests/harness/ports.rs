@@ -1,8 +1,20 @@
-//! Loopback ports.
+//! Loopback ports that a program under test will listen on.
+//!
+//! Whoever asks the kernel for a free port and lets it go again may find it taken when it is needed: by another test, or as
+//! the own port of some connection. So these come from below the kernel's range for connections, and each is claimed by
+//! an abstract socket of its name for as long as the test's process lives.
 
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::Mutex;
 
-/// A port that nobody has at this moment.
+/// Below are those of servers that people run.
+const FIRST: u16 = 20_000;
+
+static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
+
+/// A port that nobody has, and no other test gets.
 pub fn free_port() -> u16 {
     let [port] = free_ports();
     port
@@ -10,6 +22,23 @@ pub fn free_port() -> u16 {
 
 /// So many of them, each another.
 pub fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    let sockets = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    sockets.each_ref().map(|socket| socket.local_addr().expect("an address").port())
+    [(); COUNT].map(|()| claim())
+}
+
+fn claim() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let end = range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768_u16);
+    assert!(end > FIRST + 1000, "connections have ports from {end} on: there are none left for tests");
+    // A random beginning keeps processes that start together apart.
+    let begin = fastrand::u16(FIRST..end);
+    let port = (begin..end).chain(FIRST..begin).find(|port| {
+        let name = SocketAddr::from_abstract_name(format!("gymrun-test-port-{port}")).expect("a short name");
+        let Ok(claim) = UnixListener::bind_addr(&name) else { return false };
+        let free = TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        if free {
+            CLAIMS.lock().expect("nobody panics with it").push(claim);
+        }
+        free
+    });
+    port.expect("a free port")
 }

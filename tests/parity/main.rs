@@ -30,3 +30,4 @@ mod side;
 mod span_metrics;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod target;
+mod values;

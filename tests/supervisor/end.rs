@@ -1,7 +1,5 @@
 //! How jobs end, and in which order.
 
-use std::time::{Duration, Instant};
-
 use nix::sys::signal::Signal;
 use serde_json::json;
 
@@ -48,9 +46,7 @@ fn a_death_in_mid_run_ends_the_job() {
     running.wait_for("ran");
     let pid: i32 = running.wait_for("a").trim().parse().expect("a pid");
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
-    let start = Instant::now();
     let ended = running.end();
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert_eq!((ended.code, ended.class()), (Some(125), "process_died"));
     let died = ended.the("process_exited", "a");
     assert_eq!((&died["signal"], &died["was_ready"]), (&json!(9), &json!(true)));

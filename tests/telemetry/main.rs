@@ -183,8 +183,8 @@ fn a_span_that_a_server_sends_while_it_stops_is_kept() {
         let program = std::env::current_exe().expect("a path");
         let text = format!(
             "name: t\notel: {{endpoint: false, service_name: s, {collector}, final_scrape_grace_seconds: 0}}\n\
-             services:\n  child:\n    shell: |\n      trap '{ROLE}=farewell {} process --exact; exit 0' TERM\n      sleep 300 & wait\n    grace_seconds: 30\n\
-             driver: {{command: [sleep, \"1\"]}}\n",
+             services:\n  child:\n    shell: |\n      trap '{ROLE}=farewell {} process --exact; exit 0' TERM\n      touch \"$GYMRUN_JOB_DIR/trapped\"; sleep 300 & wait\n    grace_seconds: 30\n\
+             driver: {{shell: 'until test -e \"$GYMRUN_JOB_DIR/trapped\"; do sleep 0.1; done'}}\n",
             program.display()
         );
         let job = Job::new("job.yaml", &text);

@@ -4,10 +4,11 @@ A stand-in for what a NeMo Gym server has built in. All of it is told by the env
 
 - `NEMO_GYM_OTEL_ENABLED`, `_TRACES_ENABLED`, `_LOGS_ENABLED`, `_SPAN_GROUPS`: what is sent;
 - `OTEL_EXPORTER_OTLP_ENDPOINT`: where to (`/v1/traces` and `/v1/logs` below it), unset: nowhere;
+- `QUICKSTART_REQUEST_SECONDS`: how long a request may take, one second if unset;
 - `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `NEMO_GYM_OTEL_RUN_ID`: who sends. A server adds its own name (`GYMRUN_NAME`) to the service name.
 
 Every span and record is handed to one background thread, which sends what there is once a second and once more at the end. That thread can fail, be
-slow or find nobody: no request waits for it, and `close` returns within two seconds whatever it does.
+slow or find nobody: no request waits for it, and `close` returns in the time of two requests whatever it does.
 """
 
 from __future__ import annotations
@@ -171,8 +172,8 @@ class Exporter(threading.Thread):
     """The background thread that sends. Items wait in lists by signal: `traces` and `logs`."""
 
     INTERVAL_SECONDS = 1.0
-    REQUEST_SECONDS = 1.0
-    CLOSE_SECONDS = 2.0
+    REQUEST_SECONDS = float(os.environ.get("QUICKSTART_REQUEST_SECONDS") or 1)
+    CLOSE_SECONDS = 2 * REQUEST_SECONDS
     LIMIT = 10_000  # items of a signal that may wait while nobody takes them
 
     ENVELOPES = {"traces": ("resourceSpans", "scopeSpans", "spans"), "logs": ("resourceLogs", "scopeLogs", "logRecords")}

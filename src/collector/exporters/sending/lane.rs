@@ -377,7 +377,7 @@ mod tests {
         let lane = lane(Some(folder.path().to_owned()), &spool);
         lane.send_stored();
         lane.tasks.close();
-        tokio::time::timeout(Duration::from_secs(10), lane.tasks.wait()).await.expect("comes to an end");
+        tokio::time::timeout(Duration::from_mins(1), lane.tasks.wait()).await.expect("comes to an end");
         let counters = &lane.sender.context.counters;
         assert_eq!(counters.total(Signal::Traces, &Tally::Sent), 3, "the other one could not be read any more");
         assert_eq!(spool.len(), 2);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flate2::{Compression, write::GzEncoder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::{Instant, sleep};
 
 use super::receiver::Scraping;
@@ -40,6 +40,9 @@ async fn serve(answers: Answers) -> u16 {
                 }
                 let request = String::from_utf8_lossy(&request).to_lowercase();
                 let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+                if path == "/never" {
+                    std::future::pending::<()>().await;
+                }
                 let _ = stream.write_all(&answers(&path, &request)).await;
             });
         }
@@ -63,10 +66,6 @@ fn pages(path: &str, request: &str) -> Vec<u8> {
         "/loop" => answer("302 Found", "location: /loop\r\n", b""),
         "/metrics/" | "/plain" => answer("200 OK", "content-type: text/plain\r\n", b"a 1\n"),
         "/short" => b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\nconnection: close\r\n\r\na 1\n".to_vec(),
-        "/slow" => {
-            std::thread::sleep(Duration::from_millis(300));
-            answer("200 OK", "", b"a 1\n")
-        }
         "/created" => answer("201 Created", "", b"a 1\n"),
         _ => answer("404 Not Found", "", b""),
     }
@@ -112,7 +111,7 @@ impl Run {
     }
 
     async fn until(&self, what: &str, done: impl Fn(&Self) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while !done(self) {
             assert!(Instant::now() < deadline, "waiting for {what}: {:?}", self.lines(""));
             sleep(Duration::from_millis(5)).await;
@@ -135,7 +134,8 @@ fn target(port: u16, path: &str, interval_ms: u64) -> TargetSettings {
         url: Ok(format!("http://127.0.0.1:{port}{path}").parse().expect("url")),
         request: Request { headers, own_headers: Vec::new(), authorization: None, client, body_limit: None }.into(),
         interval: Duration::from_millis(interval_ms),
-        timeout: Duration::from_millis(interval_ms.min(2000)),
+        // As long as a loaded machine may need.
+        timeout: Duration::from_mins(1),
         offset: Duration::ZERO,
         at_stop: false,
         forced_failure: None,
@@ -172,7 +172,7 @@ async fn what_fails_says_why() {
     let (mut no_url, mut forced) = (target(port, "/plain", 60_000), target(port, "/plain", 60_000));
     no_url.url = Err("no address at all".into());
     forced.forced_failure = Some("too many targets".into());
-    let mut slow = target(port, "/slow", 60_000);
+    let mut slow = target(port, "/never", 60_000);
     slow.timeout = Duration::from_millis(50);
     for (target, reason) in [
         (target(port, "/loop", 60_000), "too many redirects"),
@@ -200,12 +200,13 @@ async fn what_fails_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn up_and_down_are_said_on_change_only_and_others_go_on() {
     let port = serve(pages).await;
-    let unused = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+    // Nobody else gets the port, and nobody listens on it yet.
+    let unused = TcpSocket::new_v4().expect("a socket");
+    unused.bind("127.0.0.1:0".parse().expect("an address")).expect("bind");
     let later = unused.local_addr().expect("address");
-    drop(unused);
     let run = Run::start(vec![target(port, "/plain", 20), target(later.port(), "/plain", 20)]);
     run.until("scrapes", |run| run.kept.counts().len() > 20).await;
-    let listener = TcpListener::bind(later).await.expect("bind again");
+    let listener = unused.listen(8).expect("listens");
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = [0; 1024];
@@ -305,7 +306,7 @@ async fn a_target_that_quotes_its_credentials_is_not_quoted() {
 async fn credentials_and_own_headers_go_along() {
     let port = serve(|_, request| {
         let there =
-            ["authorization: bearer t0ken", "x-own: one", "x-own: two", "x-prometheus-scrape-timeout-seconds: 2"];
+            ["authorization: bearer t0ken", "x-own: one", "x-own: two", "x-prometheus-scrape-timeout-seconds: 60"];
         let status = if there.iter().all(|line| request.contains(line)) { "200 OK" } else { "401 Unauthorized" };
         answer(status, "", b"a 1\n")
     })
