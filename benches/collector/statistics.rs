@@ -25,6 +25,12 @@ impl Series {
         }
     }
 
+    /// Each repetition less another's same one.
+    #[allow(dead_code, reason = "not every bench compares so")]
+    pub fn less(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(one, other)| one - other).collect())
+    }
+
     pub fn least(&self) -> f64 {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }

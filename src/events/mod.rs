@@ -9,4 +9,4 @@ mod samples;
 
 pub use event::{Event, EventKind, ExitStatus, Means, OutcomeClass, Sink, StopReason};
 pub use explanation::{Explanation, Finding, Held, MemoryAtDeath, Place, Resource};
-pub use samples::{Delivery, HostMemory, Sample, SignalDelivery, TreeSample};
+pub use samples::{CgroupMemory, Delivery, HostMemory, Sample, SignalDelivery, TreeSample};

@@ -18,6 +18,18 @@ pub struct HostMemory {
     pub peak: u64,
 }
 
+/// What the cgroup that gymrun and its job run in accounts for, in bytes: page cache and kernel memory, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CgroupMemory {
+    /// In use.
+    pub used: u64,
+    /// The smallest limit of it and of those around it, as far as they can be seen; left out if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The greatest `used` since the sampler started.
+    pub peak: u64,
+}
+
 /// The process tree of one unit at one time. Bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TreeSample {
@@ -51,6 +63,9 @@ pub struct TreeSample {
 pub struct Sample {
     /// The host.
     pub host: HostMemory,
+    /// The cgroup; left out where no memory controller can be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<CgroupMemory>,
     /// Each sampled unit.
     pub trees: Vec<TreeSample>,
     /// Gym servers that run now (`gym.servers.active`).

@@ -3,7 +3,9 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::events::{Delivery, Event, EventKind, ExitStatus, Explanation, HostMemory, Means, OutcomeClass};
+use crate::events::{
+    CgroupMemory, Delivery, Event, EventKind, ExitStatus, Explanation, HostMemory, Means, OutcomeClass,
+};
 use crate::plan::{Kind, Plan};
 
 /// What became of a process.
@@ -118,6 +120,9 @@ pub struct Summary {
     /// The last sample of the host, with its peak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host_memory: Option<HostMemory>,
+    /// The last sample of the cgroup that the job ran in, with its peak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cgroup_memory: Option<CgroupMemory>,
     /// What the collector delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
@@ -167,6 +172,7 @@ impl Summary {
             processes,
             stop_order: Vec::new(),
             host_memory: None,
+            cgroup_memory: None,
             delivery: None,
             warnings: Vec::new(),
         }
@@ -233,6 +239,7 @@ impl Summary {
             EventKind::ProcessGone { process } => self.stop_order.push(process.clone()),
             EventKind::MemorySampled(sample) => {
                 self.host_memory = Some(sample.host);
+                self.cgroup_memory = sample.cgroup.or(self.cgroup_memory);
                 for tree in &sample.trees {
                     self.change(&tree.process, |p| {
                         p.peak_rss = Some(tree.peak_rss);

@@ -20,6 +20,8 @@ const BUSY_PART: u32 = 100;
 #[derive(Debug)]
 pub(super) struct PssSchedule {
     interval: Duration,
+    /// A tick that is nearer than this to the time of the grid is the one for it.
+    tolerance: Duration,
     share: f64,
     next: Instant,
     last: HashMap<String, Last>,
@@ -33,17 +35,17 @@ struct Last {
 }
 
 impl PssSchedule {
-    /// All trees at once and then each `interval`; one that moved by more than `share` of its resident set earlier, 0 is
+    /// All trees at once and then each `interval` (ticks come each `tick`); one that moved by more than `share` of its resident set earlier, 0 is
     /// never.
-    pub(super) fn new(interval: Duration, share: f64, now: Instant) -> Self {
-        Self { interval, share, next: now, last: HashMap::new() }
+    pub(super) fn new(interval: Duration, tick: Duration, share: f64, now: Instant) -> Self {
+        Self { interval, tolerance: tick.min(interval) / 2, share, next: now, last: HashMap::new() }
     }
 
     /// Whether it is time for all trees; asked once a tick.
     pub(super) fn all_due(&mut self, now: Instant) -> bool {
-        let due = now >= self.next;
+        let due = now + self.tolerance >= self.next;
         if due {
-            self.next = following(self.next, self.interval, now);
+            self.next = following(self.next, self.interval, now + self.tolerance);
         }
         due
     }
@@ -84,7 +86,7 @@ mod tests {
     #[test]
     fn all_trees_keep_to_the_grid_and_missed_ones_are_left_out() {
         let start = Instant::now();
-        let mut schedule = PssSchedule::new(INTERVAL, 0.2, start);
+        let mut schedule = PssSchedule::new(INTERVAL, after(1), 0.2, start);
         let due: Vec<u64> = (0..35).filter(|second| schedule.all_due(start + after(*second))).collect();
         assert_eq!(due, [0, 10, 20, 30]);
         assert!(schedule.all_due(start + after(75)));
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn a_tree_that_moved_is_read_early_but_not_each_time() {
         let start = Instant::now();
-        let mut schedule = PssSchedule::new(INTERVAL, 0.2, start);
+        let mut schedule = PssSchedule::new(INTERVAL, after(1), 0.2, start);
         // Never read.
         assert!(schedule.due("a", 2048 * MIB, start));
         schedule.read("a", 2048 * MIB, start, Duration::from_millis(16));
@@ -121,7 +123,7 @@ mod tests {
     fn little_moves_and_those_of_little_trees_are_not_worth_it() {
         let start = Instant::now();
         let late = start + after(60);
-        let mut schedule = PssSchedule::new(INTERVAL, 0.2, start);
+        let mut schedule = PssSchedule::new(INTERVAL, after(1), 0.2, start);
         for (before, now, due) in [
             (1000, 1200, false),
             (1000, 1201, true),

@@ -8,10 +8,10 @@ use std::time::Instant;
 use super::pss_schedule::PssSchedule;
 use super::resolve::seconds;
 use super::sampler::Sampled;
-use crate::events::{EventKind, HostMemory, Sample, Sink, TreeSample};
+use crate::events::{CgroupMemory, EventKind, HostMemory, Sample, Sink, TreeSample};
 use crate::plan::{Kind, MemoryPlan};
 use crate::process;
-use crate::procfs::{Census, Members, Proc, TreeMemory};
+use crate::procfs::{Census, Members, MemoryCgroup, Proc, TreeMemory};
 
 /// What the sampler's thread works on.
 pub(super) struct Work {
@@ -24,6 +24,9 @@ pub(super) struct Work {
     /// RSS and PSS of each unit.
     peaks: HashMap<String, (u64, Option<u64>)>,
     host_peak: u64,
+    /// Which accounts for gymrun and its job.
+    cgroup: Option<MemoryCgroup>,
+    cgroup_peak: u64,
     /// Pids that do not show their PSS, and were named.
     warned: HashSet<i32>,
     /// It was said that processes could not be looked at.
@@ -34,9 +37,14 @@ pub(super) struct Work {
 
 impl Work {
     pub(super) fn new(plan: &MemoryPlan, sink: Arc<Mutex<Option<Sink>>>, proc: Proc) -> Self {
-        let schedule = || PssSchedule::new(seconds(plan.pss_interval_seconds), plan.pss_rss_change, Instant::now());
+        let schedule = || {
+            let [tick, pss] = [plan.interval_seconds, plan.pss_interval_seconds].map(seconds);
+            PssSchedule::new(pss, tick, plan.pss_rss_change, Instant::now())
+        };
         Self {
             census: Census::new(proc.clone()),
+            cgroup: proc.cgroups().memory(std::process::id().cast_signed()),
+            cgroup_peak: 0,
             proc,
             schedule: plan.enabled.then(schedule),
             units: Vec::new(),
@@ -86,10 +94,18 @@ impl Work {
         let active = self.units.iter().filter(|u| u.kind == Kind::Server && self.running.contains(&u.process)).count();
         let sample = Sample {
             host: HostMemory { used, available: host.available, total: host.total, peak: self.host_peak },
+            cgroup: self.cgroup(),
             trees,
             servers_active: u32::try_from(active).unwrap_or(u32::MAX),
         };
         self.say(EventKind::MemorySampled(Box::new(sample)));
+    }
+
+    fn cgroup(&mut self) -> Option<CgroupMemory> {
+        let cgroup = self.cgroup.as_ref()?;
+        let used = cgroup.current()?;
+        self.cgroup_peak = self.cgroup_peak.max(used);
+        Some(CgroupMemory { used, limit: cgroup.limit(), peak: self.cgroup_peak })
     }
 
     fn trees(&mut self, now: Instant, all_pss: bool, moved_pss: bool) -> io::Result<Vec<TreeSample>> {

@@ -9,7 +9,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter, MeterProvider as _};
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 
-use crate::events::{HostMemory, Sample, TreeSample};
+use crate::events::{CgroupMemory, HostMemory, Sample, TreeSample};
 
 /// The last sample, shared with the gauges that are read at each export.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +91,11 @@ pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest, memory: boo
     host_gauge(&meter, latest, "gym.host.memory.available", "Memory available on the host", |h| h.available);
     host_gauge(&meter, latest, "gym.host.memory.total", "Memory of the host", |h| h.total);
     host_gauge(&meter, latest, "gym.host.memory.sampled_peak", "Greatest sampled memory in use", |h| h.peak);
+    cgroup_gauge(&meter, latest, "gym.cgroup.memory.usage", "Memory of the job's cgroup", |c| Some(c.used));
+    cgroup_gauge(&meter, latest, "gym.cgroup.memory.limit", "Memory limit of the job's cgroup", |c| c.limit);
+    cgroup_gauge(&meter, latest, "gym.cgroup.memory.sampled_peak", "Greatest sampled memory of the job's cgroup", {
+        |c| Some(c.peak)
+    });
 }
 
 fn tree_gauge(
@@ -117,6 +122,28 @@ fn host_gauge(
     description: &'static str,
     value: impl Fn(&HostMemory) -> u64 + Send + Sync + 'static,
 ) {
+    // Without a total nothing was sampled.
+    let value = move |sample: &Sample| (sample.host.total > 0).then(|| value(&sample.host));
+    bytes_gauge(meter, latest, name, description, value);
+}
+
+fn cgroup_gauge(
+    meter: &Meter,
+    latest: &Latest,
+    name: &'static str,
+    description: &'static str,
+    value: impl Fn(&CgroupMemory) -> Option<u64> + Send + Sync + 'static,
+) {
+    bytes_gauge(meter, latest, name, description, move |sample| value(sample.cgroup.as_ref()?));
+}
+
+fn bytes_gauge(
+    meter: &Meter,
+    latest: &Latest,
+    name: &'static str,
+    description: &'static str,
+    value: impl Fn(&Sample) -> Option<u64> + Send + Sync + 'static,
+) {
     let latest = latest.clone();
     meter
         .u64_observable_gauge(name)
@@ -124,9 +151,8 @@ fn host_gauge(
         .with_description(description)
         .with_callback(move |gauge| {
             latest.read(|sample| {
-                // Without a total nothing was sampled.
-                if sample.host.total > 0 {
-                    gauge.observe(value(&sample.host), &[]);
+                if let Some(value) = value(sample) {
+                    gauge.observe(value, &[]);
                 }
             });
         })

@@ -12,6 +12,8 @@ use nix::unistd::{ForkResult, Pid, fork, setsid};
 
 use crate::listen::{self, answer};
 
+use crate::child_memory;
+
 /// What a trapped signal does: append `word` to `file`, take `seconds`, append `word gone`, exit with `code`.
 struct Trap {
     signal: Signal,
@@ -32,7 +34,7 @@ pub fn run(steps: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn end(code: i32) -> ! {
+pub fn end(code: i32) -> ! {
     let _ = std::io::stdout().flush();
     #[expect(clippy::exit, reason = "a test program that ends as it is told")]
     std::process::exit(code)
@@ -148,7 +150,7 @@ impl Program {
             "unless" if std::path::Path::new(rest).exists() => {}
             "unless" => self.run(block),
             "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
-            _ => panic!("no such step: {step}"),
+            _ => assert!(child_memory::step(word, rest, block), "no such step: {step}"),
         }
     }
 

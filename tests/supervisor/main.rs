@@ -16,6 +16,7 @@
 mod answers;
 mod cases;
 mod child;
+mod child_memory;
 mod clock;
 mod collector;
 mod containment;
@@ -29,6 +30,7 @@ mod job;
 mod jobs;
 mod listen;
 mod logs;
+mod memory;
 mod output;
 mod plan;
 mod ports;
@@ -48,6 +50,7 @@ const CASES: &[&[cases::Case]] = &[
     end::CASES,
     trees::CASES,
     containment::CASES,
+    memory::CASES,
     output::CASES,
     logs::CASES,
     disk::CASES,
