@@ -198,7 +198,8 @@ fn pair(attribute: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Key, and number and content of the value, of an attribute as all senders write it, if its value has one alternative.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "most of what is received is attributes")]
 pub(super) fn usual_attribute(message: &[u8]) -> Option<(&[u8], u32, Value<'_>)> {
     let (key, value) = pair(message)?;
     let mut inner = Reader::new(value);

@@ -196,13 +196,27 @@ fn write_message(out: &mut Vec<u8>, bytes: &[u8], message: &'static Message) {
 fn write_plain_key_value(out: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let Some((key, number, content)) = usual_attribute(bytes).filter(|(key, ..)| !key.is_empty()) else { return false };
     let Some(slot) = schema::ANY_VALUE.slot(number) else { return false };
-    let field = &schema::ANY_VALUE.fields[slot];
     out.extend_from_slice(b"{\"key\":");
     write_string(out, key);
-    out.extend_from_slice(b",\"value\":{");
-    out.extend_from_slice(field.json_key().as_bytes());
-    write_value(out, field.kind, content);
-    out.extend_from_slice(b"}}");
+    match (number, content) {
+        (1, Value::Bytes(text)) => {
+            out.extend_from_slice(b",\"value\":{\"stringValue\":");
+            write_string(out, text);
+            out.extend_from_slice(b"}}");
+        }
+        (3, Value::Varint(bits)) => {
+            out.extend_from_slice(b",\"value\":{\"intValue\":\"");
+            write_signed(out, bits.cast_signed());
+            out.extend_from_slice(b"\"}}");
+        }
+        _ => {
+            let field = &schema::ANY_VALUE.fields[slot];
+            out.extend_from_slice(b",\"value\":{");
+            out.extend_from_slice(field.json_key().as_bytes());
+            write_value(out, field.kind, content);
+            out.extend_from_slice(b"}}");
+        }
+    }
     true
 }
 
@@ -218,7 +232,7 @@ fn write_fields(object: &mut Object<'_>, bytes: &[u8], message: &'static Message
     // One bit for each slot.
     let (mut seen, mut repeated, mut one_of) = (0_u32, 0_u32, 0_u32);
     let (mut reader, mut start) = (Reader::new(bytes), 0);
-    while let Ok(Some((number, _))) = reader.read() {
+    while let Ok(Some(number)) = reader.skip() {
         if let Some(slot) = message.slot(number) {
             let bit = 1 << slot;
             if message.fields[slot].presence == Presence::OneOf {

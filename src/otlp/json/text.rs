@@ -102,7 +102,13 @@ pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
 /// Bytes as hexadecimal text in quotes.
 pub(super) fn write_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
-    out.extend(bytes.iter().flat_map(|byte| HEX[usize::from(*byte)]));
+    for bytes in bytes.chunks(16) {
+        let mut digits = [[0; 2]; 16];
+        for (digits, byte) in digits.iter_mut().zip(bytes) {
+            *digits = HEX[usize::from(*byte)];
+        }
+        out.extend_from_slice(digits[..bytes.len()].as_flattened());
+    }
     out.push(b'"');
 }
 

@@ -124,10 +124,41 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
     pub fn read(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
-        match self.short_bytes() {
-            Some((number, bytes)) => Ok(Some((number, Value::Bytes(bytes)))),
+        match self.short_field() {
             None => self.read_any(),
+            field => Ok(field),
         }
+    }
+
+    /// Passes over the next field and gives its number; None at the end.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
+    pub fn skip(&mut self) -> Result<Option<u32>, WireError> {
+        match self.short_field() {
+            Some((number, _)) => Ok(Some(number)),
+            None => Ok(self.read_any()?.map(|(number, _)| number)),
+        }
+    }
+
+    /// A field as most are: one byte of tag; bytes with one byte of length, a number of few bytes, or eight bytes.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
+    fn short_field(&mut self) -> Option<(u32, Value<'a>)> {
+        let [tag @ 8..=127, rest @ ..] = self.bytes.get(self.position..)? else { return None };
+        let (value, size) = match (tag & 7, rest) {
+            (2, [length @ ..=127, rest @ ..]) => {
+                let bytes = rest.get(..usize::from(*length))?;
+                (Value::Bytes(bytes), 2 + bytes.len())
+            }
+            (0, rest) => {
+                let (number, size) = short_varint(rest)?;
+                (Value::Varint(number), 1 + size)
+            }
+            (1, rest) => (Value::Fixed64(u64::from_le_bytes(*rest.first_chunk()?)), 9),
+            _ => return None,
+        };
+        self.position += size;
+        Some((u32::from(tag >> 3), value))
     }
 
     /// Field number and bytes of the next field if it is length-delimited; None, and nothing is read, if it is not.
@@ -250,6 +281,20 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// A number of at most eight bytes, and how many these are; None for all else.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "all passes over all bytes are made of this")]
+fn short_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut number = 0;
+    for (place, byte) in bytes.iter().take(8).enumerate() {
+        number |= u64::from(byte & 0x7f) << (7 * place);
+        if *byte < 0x80 {
+            return Some((number, place + 1));
+        }
+    }
+    None
 }
 
 /// The fields of a validated message; ends early where the bytes are broken.
