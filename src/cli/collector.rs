@@ -16,7 +16,7 @@ use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
-use crate::process::{OsSignals, Told, return_large_blocks};
+use crate::process::{OsSignals, Told, return_free_memory, set_up_allocator, shed_start};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -94,14 +94,28 @@ fn runtime() -> Result<Runtime, Problem> {
     runtime.map_err(|error| Problem::new(format!("cannot start the runtime: {error}")))
 }
 
+/// What was needed at a busy moment and is free is given back after this time at most.
+const FREE_MEMORY_KEPT: Duration = Duration::from_secs(10);
+
 fn serve(sources: &[String]) -> Result<i32, Problems> {
-    return_large_blocks();
+    set_up_allocator();
     let (mut config, mut texts) = Texts::load(sources, &environment)?;
     // Those of the configuration that ran before this one, until this one runs.
     let mut former: Option<Texts> = None;
     let runtime = runtime()?;
+    runtime.spawn(async {
+        loop {
+            tokio::time::sleep(FREE_MEMORY_KEPT).await;
+            return_free_memory();
+        }
+    });
     let sink = stderr_sink();
-    let surroundings = Surroundings { sink: sink.clone(), delivery: Some(directory(sources)), kept: Kept::default() };
+    let surroundings = Surroundings {
+        sink: sink.clone(),
+        delivery: Some(directory(sources)),
+        kept: Kept::default(),
+        ready: shed_start,
+    };
     let mut signals = {
         let _guard = runtime.enter();
         OsSignals::new().map_err(|error| Problem::new(format!("cannot listen for signals: {error}")))?

@@ -28,6 +28,8 @@ pub struct Surroundings {
     pub delivery: Option<PathBuf>,
     /// What one collector after the other of this process goes on with when the configuration is read anew.
     pub kept: Kept,
+    /// Called when everything is ready.
+    pub ready: fn(),
 }
 
 /// What outlives a reload.
@@ -108,6 +110,7 @@ pub async fn run(
     };
     controls.set_state(State::Ready(jiff::Timestamp::now(), std::time::Instant::now()));
     log.info("everything is ready");
+    (surroundings.ready)();
 
     let failure = tokio::select! {
         () = &mut shutdown => None,

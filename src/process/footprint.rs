@@ -16,11 +16,10 @@ pub fn share_one_heap() {
 pub fn shed_start() {
     #[cfg(target_env = "gnu")]
     {
-        #[expect(unsafe_code, reason = "nix wraps neither malloc_trim nor dl_iterate_phdr")]
-        // SAFETY: the first takes the allocator's own locks; the second calls `shed_segments` with what it promises, and
-        // nothing else.
+        super::return_free_memory();
+        #[expect(unsafe_code, reason = "nix has no dl_iterate_phdr")]
+        // SAFETY: it calls `shed_segments` with what it promises, and nothing else.
         unsafe {
-            libc::malloc_trim(0);
             libc::dl_iterate_phdr(Some(shed_segments), std::ptr::null_mut());
         }
     }
