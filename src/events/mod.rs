@@ -3,10 +3,12 @@
 //! `events.jsonl` has one line for each [`Event`]; the terminal, `result.json` and gymrun's own telemetry are readers of
 //! the same stream. Nothing in an event is secret: argv cannot hold one, and environments are not part of it.
 
+mod ends;
 mod event;
 mod explanation;
 mod samples;
 
-pub use event::{Event, EventKind, ExitStatus, Means, OutcomeClass, Sink, StopReason};
+pub use ends::{ExitStatus, OutcomeClass, StopReason};
+pub use event::{Event, EventKind, Means, Sink};
 pub use explanation::{Explanation, Finding, Held, MemoryAtDeath, Place, Resource};
 pub use samples::{CgroupMemory, Delivery, HostMemory, Sample, SignalDelivery, TreeSample};

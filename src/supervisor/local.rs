@@ -26,7 +26,7 @@ use super::teardown;
 use super::watch::{until_hung, until_ready};
 use crate::events::{Delivery, ExitStatus, Sink};
 use crate::plan::{Kind, Plan, Readiness};
-use crate::process::{self, Copier, CopyPlan, Exit, Launch, Log, Started};
+use crate::process::{self, Copier, CopyPlan, Launch, Log, Started};
 use crate::procfs::Proc;
 
 /// A start that takes longer is stuck, when there is no time.
@@ -218,7 +218,7 @@ impl Host for LocalHost {
         let reports = self.reports.clone();
         let coroner = self.coroner.clone();
         let on_exit = move |exit| {
-            let status = status(exit);
+            let status = ExitStatus::from(exit);
             coroner.inspect(&slot, status);
             slot.ended.send_replace(true);
             let _ = reports.send(Report::Exited { unit, status });
@@ -392,11 +392,4 @@ impl Host for LocalHost {
 
 fn new_slot(unit: &Resolved) -> Slot {
     Slot::new(unit.mark.clone(), unit.cgroup.clone())
-}
-
-fn status(exit: Exit) -> ExitStatus {
-    match exit {
-        Exit::Code(code) => ExitStatus { code: Some(code), signal: None },
-        Exit::Signal(signal) => ExitStatus { code: None, signal: Some(signal) },
-    }
 }
