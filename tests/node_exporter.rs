@@ -32,7 +32,7 @@ fn the_metrics_of_the_node_are_there() {
     ] {
         let metrics: Vec<_> =
             telemetry.metrics_named(name).into_iter().filter(|metric| metric.producer() == "node").collect();
-        assert!(metrics.len() >= 5, "{name}: {} times", metrics.len());
+        assert!(metrics.len() >= 2, "{name}: {} times", metrics.len());
         assert!(metrics.iter().all(|metric| (metric.kind, metric.monotonic) == (kind, monotonic)), "{name}");
     }
 }

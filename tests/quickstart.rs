@@ -103,7 +103,7 @@ fn check_scraped(telemetry: &Telemetry) {
         ("vllm_e2e_request_latency_seconds", "histogram", false),
     ] {
         let metrics = telemetry.metrics_named(name);
-        assert!(metrics.len() >= 5, "{name}: {} times in ten seconds", metrics.len());
+        assert!(metrics.len() >= 3, "{name}: {} times in a job of some seconds", metrics.len());
         for metric in metrics {
             assert_eq!((metric.kind, metric.monotonic), (kind, monotonic), "{name}");
             assert_eq!(metric.producer(), "gym-vllm/policy_model");

@@ -85,8 +85,8 @@ fn a_killed_server_ends_the_job_with_its_name_signal_and_last_lines() {
     let job = Job::new(
         "job.yaml",
         "name: t\notel: {enabled: false}\n\
-         services:\n  fragile: {shell: 'echo about to fall; sleep 0.5; kill -KILL $$'}\n\
-         driver: {command: [sleep, \"60\"]}\n",
+         services:\n  fragile: {shell: 'echo about to fall; until test -e \"$GYMRUN_JOB_DIR/up\"; do sleep 0.1; done; kill -KILL $$'}\n\
+         driver: {shell: 'touch \"$GYMRUN_JOB_DIR/up\"; exec sleep 60'}\n",
     );
     let ended = job.run(&[]);
     assert_eq!(ended.code, Some(125), "{}", ended.stderr);
@@ -104,7 +104,7 @@ fn ignored_exits_are_warnings() {
         "job.yaml",
         "name: t\notel: {enabled: false}\n\
          services:\n  fragile: {shell: 'exit 3', on_exit: ignore}\n\
-         driver: {command: [sleep, \"1\"]}\n",
+         driver: {shell: 'until grep -q process_exited \"$GYMRUN_JOB_DIR/events.jsonl\"; do sleep 0.1; done'}\n",
     );
     let ended = job.run(&[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -129,8 +129,8 @@ fn told_to_stop_it_ends_in_order_and_leaves_nothing() {
         );
         let running = job.start(&[]);
         running.wait_for_stdout("running");
-        let before = descendants_of(running.pid());
-        assert!(before.len() >= 4, "{before:?}");
+        let all = || Some(descendants_of(running.pid())).filter(|all| all.len() >= 5);
+        let before = eventually("the whole tree", all);
         running.signal(signal);
         let ended = running.end();
         assert_eq!(ended.code, Some(code), "{}", ended.stderr);

@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::json;
 
-use crate::harness::{Answer, Collector, DEADLINE, GOOD, Sink, free_port};
+use crate::harness::{Answer, Collector, DEADLINE, GOOD, Sink, eventually_async, free_port};
 use crate::{config, eventually, log, span_count, spans};
 
 fn to(sink: &Sink) -> String {
@@ -19,19 +19,18 @@ async fn a_dead_endpoint_does_not_hold_the_stop() {
     let mut collector = Collector::start(&to(&sink), &[]).await;
     assert_eq!(collector.post("/v1/traces", &spans(6)).await.0, 200);
     sink.wait(1).await;
-    assert_eq!(collector.admin("/-/stop?seconds=4").await.0, 200);
+    assert_eq!(collector.admin("/-/stop?seconds=120").await.0, 200);
     collector.terminate();
     // While it drains, it is there and not available.
     let url = format!("http://127.0.0.1:{}/", collector.health);
-    loop {
+    let unavailable = async || {
         let answer = reqwest::get(&url).await.expect("answers until the end");
-        if answer.status() == 503 {
-            let body = answer.text().await.expect("a body");
-            assert_eq!(body, r#"{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}"#);
-            break;
-        }
-    }
+        Some(answer).filter(|answer| answer.status() == 503)
+    };
+    let body = eventually_async("it is not available", unavailable).await.text().await.expect("a body");
+    assert_eq!(body, r#"{"status":"Server not available","upSince":"0001-01-01T00:00:00Z","uptime":""}"#);
     assert_eq!(collector.admin("/-/scrape").await.0, 503);
+    assert_eq!(collector.admin("/-/stop?seconds=4").await.0, 200);
     assert_eq!(collector.ended().await, 0);
     assert_eq!(span_count(&collector.lines("x.jsonl")), 6);
     let traces = &collector.delivery()["traces"];

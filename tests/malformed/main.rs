@@ -18,7 +18,7 @@ use gymrun::otlp::{Payload, Signal};
 use serde_json::Value;
 
 use grpc::Channel;
-use harness::{Collector, free_port};
+use harness::{Collector, eventually_async, free_port};
 use traffic::Traffic;
 
 /// What the receivers take at most: the defaults.
@@ -146,7 +146,9 @@ async fn malformed_pages_are_down_and_the_others_are_scraped() {
     tokio::spawn(async move { axum::serve(listener, router).await });
 
     let mut collector = Collector::start(&config(free_port(), &jobs), &[]).await;
-    assert_eq!(collector.admin("/-/scrape").await.0, 200);
+    // So many pages may take longer than one request may.
+    let scraped = async || (collector.admin("/-/scrape").await.0 == 200).then_some(());
+    eventually_async("all are scraped", scraped).await;
     assert_eq!(collector.stop().await, 0, "{}", collector.stderr());
     let mut up: BTreeMap<String, Vec<bool>> = BTreeMap::new();
     for line in collector.lines("x.jsonl") {

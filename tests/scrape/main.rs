@@ -151,8 +151,8 @@ async fn a_target_that_comes_late_is_said_to_be_down_and_up_once() {
     let here = Pages::serve(vec![Page::text("a 1\n")]).await;
     let later = harness::free_port();
     let targets = [here.address(), format!("127.0.0.1:{later}")];
-    let mut collector = Collector::start(&config(&targets, "200ms"), &[]).await;
-    here.wait(6).await;
+    let mut collector = Collector::start(&config(&targets, "1s"), &[]).await;
+    here.wait(3).await;
     let late = Pages::serve_on(later, vec![Page::text("b 1\n")]).await;
     late.wait(2).await;
     assert_eq!(collector.stop().await, 0);
@@ -165,7 +165,7 @@ async fn a_target_that_comes_late_is_said_to_be_down_and_up_once() {
         lines.iter().flat_map(metrics).filter_map(of_target).collect()
     };
     let (first, second) = (ups(&targets[0]), ups(&targets[1]));
-    assert!(first.len() >= 6 && first.iter().all(|up| *up > 0.0), "{first:?}");
+    assert!(first.len() >= 3 && first.iter().all(|up| *up > 0.0), "{first:?}");
     assert!(second.contains(&0.0) && second.last().is_some_and(|up| *up > 0.0), "{second:?}");
     assert_eq!(said.matches("cannot connect").count(), 1, "{said}");
     assert_eq!(said.matches(" is up again").count(), 1, "{said}");
@@ -184,8 +184,8 @@ async fn pages_may_be_packed_have_no_type_or_stand_behind_a_redirect() {
 async fn a_page_without_samples_is_good_and_is_said_once() {
     for page in ["", "# nothing here\n"] {
         let pages = Pages::serve(vec![Page::text(page)]).await;
-        let mut collector = Collector::start(&config(&[pages.address()], "50ms"), &[]).await;
-        pages.wait(4).await;
+        let mut collector = Collector::start(&config(&[pages.address()], "1s"), &[]).await;
+        pages.wait(3).await;
         assert_eq!(collector.stop().await, 0);
         assert_eq!(first(&collector.lines("x.jsonl"), "up")["asDouble"], 1);
         let said = collector.stderr();
