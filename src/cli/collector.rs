@@ -16,7 +16,7 @@ use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
-use crate::process::{OsSignals, Told, return_free_memory, set_up_allocator, shed_start};
+use crate::process::{OsSignals, Told, set_up_allocator, shed_start};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -94,7 +94,7 @@ fn runtime() -> Result<Runtime, Problem> {
     runtime.map_err(|error| Problem::new(format!("cannot start the runtime: {error}")))
 }
 
-/// What was needed at a busy moment and is free is given back after this time at most.
+/// Memory that was needed at a busy moment is given back after this time at most.
 const FREE_MEMORY_KEPT: Duration = Duration::from_secs(10);
 
 fn serve(sources: &[String]) -> Result<i32, Problems> {
@@ -106,7 +106,7 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
     runtime.spawn(async {
         loop {
             tokio::time::sleep(FREE_MEMORY_KEPT).await;
-            return_free_memory();
+            shed_start();
         }
     });
     let sink = stderr_sink();

@@ -23,13 +23,3 @@ pub fn set_up_allocator() {
         let _ = unsafe { libc::mallopt(limit, value) };
     }
 }
-
-/// Gives back to the kernel what is free anywhere in the heap.
-pub fn return_free_memory() {
-    #[cfg(target_env = "gnu")]
-    {
-        #[expect(unsafe_code, reason = "nix does not wrap malloc_trim")]
-        // SAFETY: it touches nothing but free memory, under the allocator's own lock.
-        let _ = unsafe { libc::malloc_trim(0) };
-    }
-}

@@ -28,7 +28,7 @@ mod strangers;
 mod terminal;
 mod wait;
 
-pub use allocator::{return_free_memory, set_up_allocator};
+pub use allocator::set_up_allocator;
 pub use cgroup::Cgroup;
 pub use containment::{Containment, end_left_cgroup, left_in};
 pub use copy::{Copier, CopyPlan, Finishing, Source};
