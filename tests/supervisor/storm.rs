@@ -15,9 +15,11 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::harness::processes::of_job;
-use crate::harness::{DEADLINE, Ended, JobDirectory, Program, Running, eventually, gymrun, json_lines};
+use crate::harness::{DEADLINE, Program, Running, eventually, gymrun};
 use crate::jobs::{child, with};
+
+#[path = "storm_end.rs"]
+mod end;
 
 pub const CASES: &[Case] = &[("a_storm_of_faults_leaves_nothing", a_storm_of_faults_leaves_nothing)];
 
@@ -105,7 +107,7 @@ struct Story {
     random: fastrand::Rng,
     scratch: tempfile::TempDir,
     /// Holds the port that is taken.
-    _taken: Option<std::net::TcpListener>,
+    taken: Option<std::net::TcpListener>,
     job: Value,
 }
 
@@ -123,11 +125,11 @@ impl Story {
             random,
             scratch: tempfile::tempdir().expect("a scratch directory"),
             job: Value::Null,
-            _taken: None,
+            taken: None,
         };
         let port = taken.local_addr().expect("an address").port();
         story.job = story.describe(port);
-        story._taken = (fault == Fault::PortTaken).then_some(taken);
+        story.taken = (fault == Fault::PortTaken).then_some(taken);
         story
     }
 
@@ -327,53 +329,6 @@ impl Story {
         let log = self.path("out").join(self.id()).join("storm/events.jsonl");
         eventually("a log of events", || log.exists().then_some(()));
     }
-
-    fn assert_end(&self, id: &str, output: &Path, ended: &Ended) {
-        let expected = self.code();
-        assert_eq!(
-            ended.code, expected,
-            "{:?}, on_exit = {}\n{}\n{}",
-            self.fault, self.on_exit, self.job, ended.stderr
-        );
-        if self.fault == Fault::KillGymrun {
-            // The kernel ends them when gymrun ends, which takes a moment.
-            eventually("the children are gone", || of_job(id).is_empty().then_some(()));
-        }
-        let left = of_job(id);
-        assert!(left.is_empty(), "{:?}: left behind: {left:?}", self.fault);
-        if matches!(self.fault, Fault::KillGymrun | Fault::FullDisk) {
-            return;
-        }
-        let directory = JobDirectory::only_in(&output.join(id));
-        assert_eq!(directory.json("result.json")["code"].as_i64(), expected.map(i64::from), "{:?}", self.fault);
-        let events = directory.json_lines("events.jsonl");
-        assert_eq!(events.last().map(|event| &event["event"]), Some(&json!("job_ended")), "{:?}", self.fault);
-        for signal in ["traces", "metrics", "logs"] {
-            let file = directory.path(&format!("otel/{signal}.jsonl"));
-            if file.exists() {
-                json_lines(&file);
-            }
-        }
-        assert!(directory.files_with("t0ken").is_empty(), "the token is in a file");
-        if !matches!(self.fault, Fault::Exit | Fault::Kill | Fault::Hang | Fault::StopTwice) {
-            self.assert_order(&events);
-        }
-    }
-
-    /// Whoever needs another is gone before that one is told to stop, if nobody died before.
-    fn assert_order(&self, events: &[Value]) {
-        let position =
-            |kind: &str, process: &str| events.iter().position(|e| e["event"] == kind && e["process"] == process);
-        for (name, server) in self.job["servers"].as_object().expect("servers") {
-            for need in server["depends_on"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-                if let (Some(gone), Some(stopping)) =
-                    (position("process_gone", name), position("process_stopping", need))
-                {
-                    assert!(gone < stopping, "{need} was stopped before {name} was gone: {events:#?}");
-                }
-            }
-        }
-    }
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -394,12 +349,11 @@ fn a_storm_of_faults_leaves_nothing() {
             scope.spawn(|| {
                 while Instant::now() < end {
                     let seed = fastrand::u64(..1 << 48);
-                    match catch_unwind(AssertUnwindSafe(|| Story::new(seed).run())) {
-                        Ok(fault) => *over.lock().expect("not poisoned").entry(fault).or_default() += 1,
-                        Err(_) => {
-                            println!("GYMRUN_STORM_SEED={seed} failed");
-                            failed.lock().expect("not poisoned").push(seed);
-                        }
+                    if let Ok(fault) = catch_unwind(AssertUnwindSafe(|| Story::new(seed).run())) {
+                        *over.lock().expect("not poisoned").entry(fault).or_default() += 1;
+                    } else {
+                        println!("GYMRUN_STORM_SEED={seed} failed");
+                        failed.lock().expect("not poisoned").push(seed);
                     }
                 }
             });
