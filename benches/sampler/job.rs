@@ -14,8 +14,8 @@ use crate::table::{Peer, Row, Table};
 use crate::tree::Tree;
 
 const COUNT: usize = 100;
-/// Of PSS; RSS each second.
-const WINDOW: Duration = Duration::from_secs(10);
+/// Ticks from one reading of PSS to the next.
+const ROUND: usize = 10;
 
 /// CPU of the sampler's thread for each tick, while a Python program walks the same tree each second.
 pub fn measure(options: &Options, table: &mut Table) {
@@ -23,9 +23,11 @@ pub fn measure(options: &Options, table: &mut Table) {
     let [mut ours, mut walk] = <[Series; 2]>::default();
     for repetition in 1..=options.repetitions {
         let (before, ticks_before) = (job.cpu(), job.ticks());
-        let start = Instant::now();
         let peer = python::sample(Mode::Walk, job.root, 8, 1.0);
-        std::thread::sleep(WINDOW.saturating_sub(start.elapsed()));
+        // Whole rounds, so that each repetition has its part of the exact ones.
+        while (job.ticks() - ticks_before) % ROUND != 0 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         let (spent, ticks) = (job.cpu() - before, job.ticks() - ticks_before);
         assert_eq!(peer.processes, COUNT);
         ours.push(spent.as_secs_f64() * 1e6 / ticks as f64);

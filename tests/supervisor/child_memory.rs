@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::time::Duration;
 
 use nix::sys::wait::waitpid;
-use nix::unistd::{ForkResult, execve, fork, setsid};
+use nix::unistd::{ForkResult, fork};
 
 use crate::child;
 
@@ -17,13 +17,10 @@ pub fn step(word: &str, rest: &str, block: &[String]) -> bool {
         "sparse" => reserve(number() << 30),
         "burn" => burn(Duration::from_secs_f64(rest.parse().expect("seconds"))),
         "name" => rename(&rest.replace('_', " ")),
-        "session" => drop(setsid().expect("a session")),
-        "exec" => execute(block, &std::env::vars().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()),
-        "bare" => execute(block, &[]),
         "run" => run_and_wait(block),
-        "thread" => on_a_thread(block),
+        "beside" => on_a_thread(block),
         "leave" => leave_the_first_thread(),
-        "vfork" => drop(std::thread::spawn(fork_without_memory)),
+        "borrow" => drop(std::thread::spawn(fork_without_memory)),
         _ => return false,
     }
     true
@@ -71,17 +68,6 @@ fn burn(time: Duration) {
 
 fn rename(name: &str) {
     nix::sys::prctl::set_name(&CString::new(name).expect("no zero in it")).expect("prctl");
-}
-
-/// Becomes the same program with other steps.
-fn execute(steps: &[String], environment: &[String]) {
-    let text = |text: &str| CString::new(text).expect("no zero in it");
-    let own = std::env::current_exe().expect("a test has a file").display().to_string();
-    let words = [own.as_str(), "child"].into_iter().chain(steps.iter().map(String::as_str));
-    let words: Vec<CString> = words.map(text).collect();
-    let environment: Vec<CString> = environment.iter().map(|entry| text(entry)).collect();
-    let _ = execve(&words[0], &words, &environment);
-    panic!("exec: {}", std::io::Error::last_os_error());
 }
 
 #[expect(unsafe_code, reason = "the program is to fork")]

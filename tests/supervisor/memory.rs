@@ -106,7 +106,7 @@ fn threads_are_no_processes_but_their_children_are() {
         &json!({"servers": {
             "threads": server("hold:300 threads:200 serve:${port:self} forever"),
             // Children of threads that are not the first; one thread comes when the other is gone.
-            "parents": server("thread { fork { hold:32 forever } forever } thread { run { hold:32 forever } } serve:${port:self} forever"),
+            "parents": server("beside { fork { hold:32 forever } forever } beside { run { hold:32 forever } } serve:${port:self} forever"),
         }}),
         "children of threads",
         |tree| tree("parents")["processes"] == 3 && within(&tree("parents")["pss"], 64, 128),
@@ -192,8 +192,8 @@ fn a_process_that_hides_its_memory_costs_its_tree_the_pss() {
 fn another_program_in_the_same_process_is_read_anew() {
     let ended = until(
         &json!({"servers": {
-            "shrinks": server("fork { hold:96 append:@DIR/held:x sleep:0.5 exec { forever } } serve:${port:self} forever"),
-            "grows": server("fork { sleep:0.5 exec { hold:96 forever } } serve:${port:self} forever"),
+            "shrinks": server("fork { hold:96 append:@DIR/held:x sleep:0.5 execute { forever } } serve:${port:self} forever"),
+            "grows": server("fork { sleep:0.5 execute { hold:96 forever } } serve:${port:self} forever"),
         }}),
         "both execute another program",
         |tree| within(&tree("shrinks")["pss"], 0, 96) && within(&tree("grows")["pss"], 96, 160),
@@ -210,7 +210,7 @@ fn another_program_in_the_same_process_is_read_anew() {
 
 fn a_fork_that_has_its_parents_memory_counts_no_memory() {
     let ended =
-        until(&json!({"servers": {"a": server("hold:96 serve:${port:self} vfork forever")}}), "the fork", |tree| {
+        until(&json!({"servers": {"a": server("hold:96 serve:${port:self} borrow forever")}}), "the fork", |tree| {
             tree("a")["processes"] == 2 && !tree("a")["pss"].is_null()
         });
     for tree in exact(&ended.events, "a") {
@@ -219,7 +219,7 @@ fn a_fork_that_has_its_parents_memory_counts_no_memory() {
 }
 
 fn the_first_threads_end_is_not_the_end() {
-    let steps = "fork { hold:48 pid:@DIR/pid thread { append:@DIR/up:x forever } wait:@DIR/up leave } serve:${port:self} forever";
+    let steps = "fork { hold:48 pid:@DIR/pid beside { append:@DIR/up:x forever } wait:@DIR/up leave } serve:${port:self} forever";
     let running =
         Job::start(&json!({"pss": true, "servers": {"a": server(steps)}, "driver": driver("wait:@DIR/seen")}));
     let stat = format!("/proc/{}/stat", running.wait_for("pid").trim());
