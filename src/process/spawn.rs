@@ -2,8 +2,10 @@
 //!
 //! The standard library cannot fork a child straight into a cgroup, and moving it there afterwards costs milliseconds:
 //! the kernel waits until no other process of the machine forks or exits. So this is done here, for every child alike.
-//! All that the child needs is made before the fork, since another thread may hold any lock when it happens. Signals are
-//! blocked meanwhile, so that none of gymrun's handlers runs in the child.
+//! The child runs in gymrun's own memory, on a stack of its own, until it is executed, and the caller waits for that (as
+//! with vfork): a copy of the memory, or of what describes it, would cost more the larger gymrun is. All that the child
+//! needs is made before, since another thread may hold any lock when it happens. Signals are blocked meanwhile, so that
+//! none of gymrun's handlers runs in the child.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -104,51 +106,129 @@ fn text(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes()).map_err(io::Error::from)
 }
 
+/// The least stack of a child until it is executed, in bytes.
+const STACK: usize = 64 << 10;
+/// The child shares the memory, and the caller goes on when it does not need it any more.
+const BORROWS: libc::c_int = libc::CLONE_VM | libc::CLONE_VFORK;
+/// The library's constant has a type that it does not fit.
+const INTO_CGROUP: u64 = 1 << 33;
+
+/// What a child begins with.
+struct Begin<'a> {
+    prepared: &'a Prepared,
+    /// It has to put itself there.
+    moves: Option<BorrowedFd<'a>>,
+}
+
 #[expect(unsafe_code, reason = "no library forks into a cgroup")]
 fn fork(cgroup: Option<BorrowedFd<'_>>, prepared: &Prepared) -> io::Result<i32> {
-    // SAFETY: the masks are filled in before they are read. The child calls nothing but `become_child`, which keeps to
-    // what is allowed after a fork in a process with threads.
+    // Room for the list of words, should the file be a script without a first line that says for what.
+    let words = STACK.div_ceil(16) + prepared.argv.pointers.len();
+    let mut stack = vec![0_u128; words];
+    // SAFETY: the masks are filled in before they are read. The stack is aligned, grows down from its end, and lives until
+    // the child does not need it any more, as does all that it reads. The child calls nothing but `become_child`, and
+    // handles no signal. What it does to its signals, descriptors and folder is not gymrun's, since only the memory is
+    // shared: of that it writes its stack and the caller's `errno`.
     unsafe {
         let mut all = std::mem::zeroed::<libc::sigset_t>();
         let mut before = std::mem::zeroed::<libc::sigset_t>();
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let mut pid = clone(cgroup);
-        let mut moves = None;
-        if pid < 0 && matches!(io::Error::last_os_error().raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) {
+        let mut pid = clone(cgroup, &mut stack, &Begin { prepared, moves: None });
+        if let Err(error) = &pid
+            && matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
+        {
             // A kernel before 5.3, or a container that forbids the call because it cannot look into its arguments.
-            pid = libc::c_long::from(libc::fork());
-            moves = cgroup;
+            let begins = Begin { prepared, moves: cgroup };
+            let top = stack.as_mut_ptr().add(words).cast();
+            let told = ptr::from_ref(&begins).cast_mut().cast();
+            pid = match libc::clone(begin, top, BORROWS | libc::SIGCHLD, told) {
+                -1 => Err(io::Error::last_os_error()),
+                pid => Ok(pid),
+            };
         }
-        if pid == 0 {
-            become_child(prepared, moves);
-        }
-        let error = io::Error::last_os_error();
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
-        if pid < 0 { Err(error) } else { Ok(i32::try_from(pid).unwrap_or_default()) }
+        pid
     }
 }
 
+#[expect(unsafe_code, reason = "the memory is shared until the child is executed")]
+extern "C" fn begin(begin: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: it is a `Begin`, of one who waits for this.
+    unsafe {
+        let Begin { prepared, moves } = &*begin.cast::<Begin<'_>>();
+        become_child(prepared, *moves)
+    }
+}
+
+/// `clone3`, which is the call that can begin in a cgroup. Nothing but the machine's own language can make it where the
+/// child has another stack.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[expect(unsafe_code, reason = "no library forks into a cgroup")]
-unsafe fn clone(cgroup: Option<BorrowedFd<'_>>) -> libc::c_long {
-    // SAFETY: zeroed is a valid argument; without CLONE_VM the child gets its own copy of the memory, as with fork.
+unsafe fn clone(cgroup: Option<BorrowedFd<'_>>, stack: &mut [u128], begins: &Begin<'_>) -> io::Result<i32> {
+    let size = size_of::<libc::clone_args>();
+    let mut result = libc::SYS_clone3;
+    // SAFETY: zeroed is a valid argument. The child has all registers of the caller but the stack's and the result, calls
+    // `begin` and does not come back from there; the caller goes on behind that, as from any call of the system.
     unsafe {
         let mut arguments = std::mem::zeroed::<libc::clone_args>();
+        arguments.flags = u64::from(BORROWS.cast_unsigned());
         arguments.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+        arguments.stack = stack.as_mut_ptr() as u64;
+        arguments.stack_size = size_of_val(stack) as u64;
         if let Some(cgroup) = cgroup {
-            // The library's constant has a type that it does not fit.
-            arguments.flags = 1 << 33;
+            arguments.flags |= INTO_CGROUP;
             arguments.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
         }
-        libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>())
+        let begins = ptr::from_ref(begins);
+        #[cfg(target_arch = "x86_64")]
+        std::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r12",
+            "call r13",
+            "ud2",
+            "2:",
+            inlateout("rax") result,
+            in("rdi") &raw mut arguments,
+            in("rsi") size,
+            in("r12") begins,
+            in("r13") begin,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+        #[cfg(target_arch = "aarch64")]
+        std::arch::asm!(
+            "svc 0",
+            "cbnz x0, 2f",
+            "mov x29, xzr",
+            "mov x0, x20",
+            "blr x21",
+            "brk 1",
+            "2:",
+            inlateout("x0") &raw mut arguments => result,
+            in("x1") size,
+            in("x8") libc::SYS_clone3,
+            in("x20") begins,
+            in("x21") begin,
+        );
     }
+    let number = i32::try_from(result).unwrap_or_default();
+    if number < 0 { Err(io::Error::from_raw_os_error(-number)) } else { Ok(number) }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn clone(_: Option<BorrowedFd<'_>>, _: &mut [u128], _: &Begin<'_>) -> io::Result<i32> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
 /// What happens in the child between fork and exec: only async-signal-safe calls on plain values; nothing allocates,
 /// locks or touches memory of others.
 #[expect(unsafe_code, reason = "the child must be put in order between fork and exec")]
 unsafe fn become_child(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> ! {
-    // SAFETY: all pointers are to whole strings and lists of the parent's copy.
+    // SAFETY: all pointers are to whole strings and lists of the parent's.
     unsafe {
         if put_in_order(prepared, cgroup) {
             libc::execvpe(

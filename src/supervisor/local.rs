@@ -16,6 +16,7 @@ use super::coroner::{Coroner, Death};
 use super::disk::DiskWatch;
 use super::host::{Host, Report};
 use super::logs::Logs;
+use super::looks::Looks;
 use super::machine::UnitId;
 use super::ports::Reservations;
 use super::resolve::{Resolved, seconds};
@@ -57,6 +58,7 @@ pub(super) struct LocalHost {
     former: Vec<JoinHandle<()>>,
     sampler: Option<Sampler>,
     coroner: Coroner,
+    looks: Looks,
     /// What an otelcol said of its delivery before it was stopped.
     pub(super) delivery: Arc<Mutex<Option<Result<Delivery, String>>>>,
 }
@@ -65,6 +67,7 @@ impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
         let slots = setting.resolved.iter().map(|unit| Arc::new(new_slot(unit))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
+        let looks = Looks::start();
         let logs = Logs::new(setting.plan.units.len(), &setting.job_dir, setting.sink.clone());
         let disk = Arc::new(DiskWatch::new(&setting.job_dir, setting.sink.clone()));
         let disk_beat = disk.start();
@@ -79,6 +82,7 @@ impl LocalHost {
             former: Vec::new(),
             sampler: None,
             coroner: Coroner::new(Proc::default(), std::process::id()),
+            looks,
             delivery: Arc::default(),
         }
     }
@@ -358,6 +362,7 @@ impl Host for LocalHost {
             reports: self.reports.clone(),
             pace,
             known: HashSet::new(),
+            looks: self.looks.clone(),
         };
         let link = self.setting.collector.clone().filter(|_| self.setting.plan.units[unit].kind == Kind::Collector);
         match link {

@@ -22,6 +22,7 @@ mod host;
 mod limits;
 mod local;
 mod logs;
+mod looks;
 mod machine;
 mod outbox;
 mod outcome;

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::budget::Pace;
 use super::host::Report;
+use super::looks::Looks;
 use super::machine::UnitId;
 use super::resolve::seconds;
 use super::slot::Slot;
@@ -39,6 +40,7 @@ pub(super) struct Stop {
     pub(super) pace: watch::Receiver<Pace>,
     /// What has been seen of it: nothing to begin with.
     pub(super) known: HashSet<Identity>,
+    pub(super) looks: Looks,
 }
 
 impl Stop {
@@ -51,7 +53,7 @@ impl Stop {
     /// Stops it; `kill_at` says when SIGKILL is due, which may change with the pace.
     pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
         let started = Instant::now();
-        let mut left = if self.slot.running() { self.walked() } else { self.left() };
+        let mut left = if self.slot.running() { self.walked().await } else { self.left().await };
         self.known.extend(left.iter().map(|stat| stat.identity));
         let mut told = HashSet::new();
         if self.slot.running() || !left.is_empty() {
@@ -81,7 +83,7 @@ impl Stop {
                     () = sleep(pause), if !running => pause = (pause * 2).min(LONGEST_LOOK),
                 }
                 if !self.slot.running() {
-                    left = self.left();
+                    left = self.left().await;
                 }
             }
         }
@@ -89,9 +91,9 @@ impl Stop {
     }
 
     /// Everything that still lives of it, the root included.
-    fn left(&mut self) -> Vec<Stat> {
+    async fn left(&mut self) -> Vec<Stat> {
         let proc = Proc::default();
-        let mut left = self.walked();
+        let mut left = self.walked().await;
         let mut found: HashSet<i32> = left.iter().map(|stat| stat.identity.pid).collect();
         // Those that have lost what the walk knows them by since it saw them; and those of which only the cgroup tells.
         self.known.retain(|process| proc.alive(*process));
@@ -104,9 +106,8 @@ impl Stop {
     }
 
     /// The same by the walk alone, as it is while the process itself runs.
-    fn walked(&self) -> Vec<Stat> {
-        let Some(members) = self.slot.members() else { return Vec::new() };
-        Proc::default().members(&[members], &process::adopted()).into_iter().flatten().collect()
+    async fn walked(&self) -> Vec<Stat> {
+        self.looks.look(&self.slot).await
     }
 
     async fn kill(&mut self) {
@@ -114,7 +115,7 @@ impl Stop {
         let limit = Instant::now() + KILL_LIMIT;
         let mut pause = SHORTEST_LOOK;
         loop {
-            let left = self.left();
+            let left = self.left().await;
             if left.is_empty() && !self.slot.running() {
                 break;
             }
