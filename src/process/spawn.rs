@@ -113,7 +113,10 @@ const BORROWS: libc::c_int = libc::CLONE_VM | libc::CLONE_VFORK;
 /// The library's constant has a type that it does not fit.
 const INTO_CGROUP: u64 = 1 << 33;
 
-/// What a child begins with.
+/// What a child begins with: the function,
+type Entry = extern "C" fn(*mut libc::c_void) -> libc::c_int;
+
+/// and what it is told.
 struct Begin<'a> {
     prepared: &'a Prepared,
     /// It has to put itself there.
@@ -195,7 +198,7 @@ unsafe fn clone(cgroup: Option<BorrowedFd<'_>>, stack: &mut [u128], begins: &Beg
             in("rdi") &raw mut arguments,
             in("rsi") size,
             in("r12") begins,
-            in("r13") begin,
+            in("r13") begin as Entry,
             lateout("rcx") _,
             lateout("r11") _,
         );
@@ -212,7 +215,7 @@ unsafe fn clone(cgroup: Option<BorrowedFd<'_>>, stack: &mut [u128], begins: &Beg
             in("x1") size,
             in("x8") libc::SYS_clone3,
             in("x20") begins,
-            in("x21") begin,
+            in("x21") begin as Entry,
         );
     }
     let number = i32::try_from(result).unwrap_or_default();
