@@ -49,13 +49,7 @@ impl Terminal {
             for message in messages {
                 match message {
                     Message::Event(event) => reporter.apply(&event.0, event.1.as_ref()),
-                    Message::Line(line) => (reporter.line_sink())(
-                        format!(
-                            "{line}
-"
-                        )
-                        .as_bytes(),
-                    ),
+                    Message::Line(line) => (reporter.line_sink())(format!("{line}\n").as_bytes()),
                 }
                 count.fetch_add(1, Ordering::Relaxed);
             }
