@@ -276,3 +276,28 @@ fn what_is_named_like_a_secret_is_printed_in_no_format() {
         assert!(!text.contains("sk-") && !text.contains("hunter2"), "{file}: {text}");
     }
 }
+
+#[test]
+fn two_runs_with_collectors_do_not_meet() {
+    let text = |name: &str| {
+        format!(
+            "name: {name}\ntelemetry: {{enabled: true, memory_profiling: {{enabled: true}}}}\nservices:\n  a:\n    command: [sleep, '600']\n\
+             driver:\n  shell: |\n    touch \"$GYMRUN_JOB_DIR/up\"; while [ ! -e \"$GYMRUN_JOB_DIR/go\" ]; do sleep 0.05; done\n"
+        )
+    };
+    let jobs = ["first", "second"].map(|name| (name, Job::new("job.yaml", &text(name))));
+    let running: Vec<_> = jobs.iter().map(|(name, job)| (name, job, job.start(&[]))).collect();
+    // Both at once.
+    for (name, job, _) in &running {
+        eventually("its driver runs", || job.output().join("j1").join(name).join("up").exists().then_some(()));
+    }
+    for (name, job, running) in running {
+        fs::write(job.output().join("j1").join(name).join("go"), "").expect("the job directory is there");
+        running.end().assert_code(0);
+        let resources = job.directory().telemetry().resources();
+        assert!(!resources.is_empty());
+        for (signal, resource) in resources {
+            assert_eq!(resource.get("benchmark").and_then(|value| value.as_str()), Some(*name), "{signal}");
+        }
+    }
+}

@@ -91,6 +91,13 @@ pub enum Finding {
         /// Its exit code.
         code: i32,
     },
+    /// Somebody else listens on its port, and it ended before it was ready: it may have found the port taken.
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// Who has it: the end of a sentence.
+        holder: String,
+    },
     /// What a file system has left that it may have written to.
     Room {
         /// What the directory is to it.
@@ -229,6 +236,7 @@ impl fmt::Display for Finding {
                 let what = if *code == crate::diag::exit::NOT_FOUND { "does not exist" } else { "cannot be executed" };
                 write!(f, "its exit code {code} is what a shell gives when a program {what}")
             }
+            Self::PortTaken { port, holder } => write!(f, "its port {port} is held by {holder}"),
             Self::Room { place, path, full, free_bytes, total_bytes, free_files } => {
                 let left = match free_files {
                     Some(files) => format!("{files} more files fit"),

@@ -6,16 +6,22 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::host::Report;
 use super::machine::UnitId;
 use super::slot::Slot;
+use crate::events::Finding;
 use crate::plan::PROCESS_MARK;
 use crate::process;
 use crate::procfs::{Holder, Identity, Listener, Proc};
+
+/// A /proc that does not answer costs its part of an explanation.
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// Judges the answers to the probes of a unit that runs.
 #[derive(Debug)]
@@ -60,6 +66,32 @@ impl Witness {
             let _ = self.reports.send(Report::Warning { unit: Some(self.unit), message, hint: None });
         }
         Ok(())
+    }
+
+    /// Who else listens on the ports of a unit that has died before it was ready: it may have found them taken.
+    pub(super) async fn others(self: Arc<Self>) -> Vec<Finding> {
+        let looked = tokio::task::spawn_blocking(move || self.look_for_others());
+        tokio::time::timeout(LIMIT, looked).await.ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn look_for_others(&self) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let Some(members) = self.slot.members() else { return found };
+        let proc = Proc::default();
+        for port in &self.ports {
+            let listeners = proc.listeners(*port);
+            if listeners.is_empty() {
+                continue;
+            }
+            let tree = proc.members(slice::from_ref(&members), &process::adopted()).into_iter().flatten();
+            let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
+            let own = proc.owners_of(&listeners, Some(&tree));
+            let others: Vec<Listener> = listeners.into_iter().filter(|other| !own.contains_key(&other.inode)).collect();
+            if let Some(holder) = proc.holders(&others).into_iter().next() {
+                found.push(Finding::PortTaken { port: *port, holder: holder.to_string() });
+            }
+        }
+        found
     }
 
     fn judge(&self, address: SocketAddr) -> Result<Answerer, String> {

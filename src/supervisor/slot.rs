@@ -40,6 +40,8 @@ pub(super) struct Slot {
     pub(super) copier: OnceLock<Copier>,
     /// Its log.
     pub(super) log: OnceLock<PathBuf>,
+    /// It has been ready.
+    pub(super) was_ready: OnceLock<()>,
     /// It was said that somebody else may have answered in its place.
     pub(super) doubted: OnceLock<()>,
 }
@@ -56,6 +58,7 @@ impl Slot {
             cgroup,
             copier: OnceLock::new(),
             log: OnceLock::new(),
+            was_ready: OnceLock::new(),
             doubted: OnceLock::new(),
         }
     }

@@ -28,7 +28,10 @@ pub(super) async fn until_ready(probe: ResolvedProbe, witness: Arc<Witness>, sin
     let accept = |answered| Arc::clone(&witness).accept(answered);
     let end = wait_until_good(&mut prober, probe.schedule, left, accept, still_waiting).await;
     let _ = reports.send(match end {
-        Ok(()) => Report::Ready { unit },
+        Ok(()) => {
+            let _ = witness.slot.was_ready.set(());
+            Report::Ready { unit }
+        }
         Err(answer) => Report::NotReady { unit, limit: probe.limit, answer },
     });
 }

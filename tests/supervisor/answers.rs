@@ -22,6 +22,7 @@ pub const CASES: &[Case] = &[
     ("a_listener_of_another_user_counts_with_one_warning", a_listener_of_another_user_counts_with_one_warning),
     ("a_listener_outside_of_a_container_counts_with_one_warning", a_listener_outside_of_a_container_counts),
     ("what_a_former_life_left_listening_does_not_answer", what_a_former_life_left_listening_does_not_answer),
+    ("who_took_the_port_between_two_lives_does_not_answer", who_took_the_port_between_two_lives_does_not_answer),
     ("a_stranger_does_not_keep_a_hanging_server_alive", a_stranger_does_not_keep_a_hanging_server_alive),
     ("somebody_else_may_be_asked_on_purpose", somebody_else_may_be_asked_on_purpose),
 ];
@@ -45,7 +46,8 @@ pub fn wait_until_it_is_older(program: &Program, file: &Path) {
     });
 }
 
-fn port_of(running: &Job, process: &str) -> u64 {
+/// The port that was chosen for a process.
+pub fn port_of(running: &Job, process: &str) -> u64 {
     let event = running.wait_for_event("ports_chosen", "");
     event["ports"][process].as_u64().expect("a port")
 }
@@ -243,6 +245,36 @@ fn what_a_former_life_left_listening_does_not_answer() {
     assert!(answer.ends_with("not by this process: it is older"), "{answer}");
     let taken =
         warnings(&ended, "a").into_iter().filter(|text| text.contains("has been taken meanwhile: it is held by pid"));
+    assert_eq!(taken.count(), 1, "{:?}", warnings(&ended, "a"));
+}
+
+fn who_took_the_port_between_two_lives_does_not_answer() {
+    let port = free_port();
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let [go, taken] = ["go", "taken"].map(|name| scratch.path().join(name).display().to_string());
+    let stranger = stranger(&format!("wait:{go} listen:own4:{port}:200:patient append:{taken}:x forever"));
+    let first = "append:@DIR/again:x listen:own4:${port:self}:200:closes=@DIR/die wait:@DIR/die";
+    let running = Job::start(&json!({
+        "servers": {"a": {
+            "command": child(&format!("unless:@DIR/again {{ {first} wait:{taken} exit:1 }} forever")),
+            "port": port,
+            "health_check": {"timeout_seconds": 2},
+            "on_exit": "restart",
+            "restart": {"limit": 1},
+        }},
+        "driver": driver("append:@DIR/driving:x forever"),
+    }));
+    running.wait_for("driving");
+    for file in [Path::new(&go), &running.path("die")] {
+        std::fs::write(file, "").expect("a scratch file");
+    }
+    let ended = running.end();
+    assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    let answer = ended.the("process_not_ready", "a")["answer"].as_str().unwrap_or_default().to_owned();
+    assert!(answer.contains(&format!("pid {}", stranger.pid())), "{answer}");
+    assert!(answer.ends_with("not by this process: it is older"), "{answer}");
+    let said = format!("has been taken meanwhile: it is held by pid {}", stranger.pid());
+    let taken = warnings(&ended, "a").into_iter().filter(|text| text.contains(&said));
     assert_eq!(taken.count(), 1, "{:?}", warnings(&ended, "a"));
 }
 

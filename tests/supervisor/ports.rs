@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt as _;
 
 use serde_json::{Value, json};
 
+use crate::answers::{port_of, stranger, wait_until_it_is_older};
 use crate::cases::Case;
 use crate::harness::free_port;
 use crate::job::{Job, job};
@@ -15,6 +16,10 @@ use crate::listen::{has_ipv6, listener};
 pub const CASES: &[Case] = &[
     ("a_busy_port_is_named_with_its_holder", a_busy_port_is_named_with_its_holder),
     ("a_range_gives_the_lowest_free_port", a_range_gives_the_lowest_free_port),
+    (
+        "a_port_taken_at_the_last_moment_is_named_with_its_holder",
+        a_port_taken_at_the_last_moment_is_named_with_its_holder,
+    ),
     ("a_holder_at_each_address_is_in_the_way_or_named", a_holder_at_each_address_is_in_the_way_or_named),
     ("connections_that_linger_are_in_nobodys_way", connections_that_linger_are_in_nobodys_way),
     ("a_port_reserved_by_another_gymrun_is_named", a_port_reserved_by_another_gymrun_is_named),
@@ -53,6 +58,32 @@ fn a_range_gives_the_lowest_free_port() {
     }));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.all("ports_chosen")[0]["ports"]["a"], json!(port + 1));
+}
+
+fn a_port_taken_at_the_last_moment_is_named_with_its_holder() {
+    for port in [json!("auto"), json!(free_port())] {
+        let victim = with(with(server("serve:${port:self} forever"), "port", port), "depends_on", json!(["gate"]));
+        let running = Job::start(&json!({
+            "services": {"gate": {"type": "task", "command": child("wait:@DIR/go")}},
+            "servers": {"victim": victim},
+        }));
+        let port = port_of(&running, "victim");
+        let up = running.path("up");
+        let mut stranger = stranger(&format!("listen:any4:{port} append:{}:x forever", up.display()));
+        wait_until_it_is_older(&stranger, &up);
+        std::fs::write(running.path("go"), "").expect("a scratch file");
+        let ended = running.end();
+        assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"), "{}", ended.stderr);
+        assert_eq!(
+            ended.the("process_exited", "victim")["last_lines"][0],
+            json!(format!("cannot bind {port}: Address already in use (os error 98)"))
+        );
+        let named = format!("its port {port} is held by pid {} (`", stranger.pid());
+        let text = ended.the("process_exited", "victim")["explanation"]["text"].as_str().unwrap_or_default();
+        assert!(text.contains(&named), "{text}");
+        assert!(ended.stderr.contains(&named), "{}", ended.stderr);
+        assert!(stranger.status().is_none());
+    }
 }
 
 fn a_holder_at_each_address_is_in_the_way_or_named() {
