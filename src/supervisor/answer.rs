@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::host::Report;
 use super::machine::UnitId;
 use super::slot::Slot;
-use crate::events::Finding;
+use crate::events::{ExitStatus, Explanation, Finding};
 use crate::plan::PROCESS_MARK;
 use crate::process;
 use crate::procfs::{Holder, Identity, Listener, Proc};
@@ -68,10 +68,21 @@ impl Witness {
         Ok(())
     }
 
-    /// Who else listens on the ports of a unit that has died before it was ready: it may have found them taken.
-    pub(super) async fn others(self: Arc<Self>) -> Vec<Finding> {
+    /// Adds to an explanation who else listens on the ports of a unit that failed before it was ready: it may have found
+    /// them taken.
+    pub(super) async fn explain(
+        self: Arc<Self>,
+        ended: Option<ExitStatus>,
+        explanation: Option<Explanation>,
+    ) -> Option<Explanation> {
+        let failed = ended.is_some_and(|status| status.code.is_some_and(|code| code != 0));
+        if !failed || self.slot.was_ready.get().is_some() {
+            return explanation;
+        }
         let looked = tokio::task::spawn_blocking(move || self.look_for_others());
-        tokio::time::timeout(LIMIT, looked).await.ok().and_then(Result::ok).unwrap_or_default()
+        let others = tokio::time::timeout(LIMIT, looked).await.ok().and_then(Result::ok).unwrap_or_default();
+        let rest = explanation.into_iter().flat_map(|explanation| explanation.findings);
+        Explanation::of(others.into_iter().chain(rest).collect())
     }
 
     fn look_for_others(&self) -> Vec<Finding> {

@@ -25,7 +25,7 @@ use super::show::ShowOutput;
 use super::slot::Slot;
 use super::teardown;
 use super::watch::{until_hung, until_ready};
-use crate::events::{Delivery, ExitStatus, Explanation, Sink};
+use crate::events::{Delivery, ExitStatus, Sink};
 use crate::plan::{Kind, Plan, Readiness};
 use crate::process::{self, Copier, CopyPlan, Launch, Log, Started};
 use crate::procfs::Proc;
@@ -387,15 +387,11 @@ impl Host for LocalHost {
         let coroner = self.coroner.clone();
         let (name, job_dir) = (&self.setting.plan.units[unit].name, &self.setting.job_dir);
         let death = ended.map(|status| Death::of(name, &slot, &self.setting.resolved[unit], job_dir, status));
-        let started_badly = |status: &ExitStatus| status.code.is_some_and(|code| code != 0);
-        let failed = ended.as_ref().is_some_and(started_badly) && slot.was_ready.get().is_none();
-        let witness = failed.then(|| self.witness(unit));
+        let witness = self.witness(unit);
         tokio::spawn(async move {
             disk.look_aside().await;
-            let others = async { if let Some(witness) = witness { witness.others().await } else { Vec::new() } };
-            let ((lines, explanation), others) = tokio::join!(coroner.look_back(&slot, lines, death), others);
-            let rest = explanation.into_iter().flat_map(|explanation| explanation.findings);
-            let explanation = Explanation::of(others.into_iter().chain(rest).collect());
+            let (lines, explanation) = coroner.look_back(&slot, lines, death).await;
+            let explanation = witness.explain(ended, explanation).await;
             let _ = reports.send(Report::LookedBack { unit, lines, explanation });
         });
     }
