@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::host::Report;
 use super::machine::UnitId;
+use super::resolve::Resolved;
 use super::slot::Slot;
 use crate::events::{ExitStatus, Explanation, Finding};
 use crate::plan::PROCESS_MARK;
@@ -28,14 +29,25 @@ const LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Witness {
     pub(super) unit: UnitId,
     /// The unit's own ports: who answers elsewhere was asked on purpose.
-    pub(super) ports: Vec<u16>,
+    ports: Vec<u16>,
     pub(super) slot: Arc<Slot>,
     pub(super) reports: mpsc::UnboundedSender<Report>,
     /// The sockets that are known to be the unit's: they need not be looked for again.
-    pub(super) known: Mutex<HashSet<u64>>,
+    known: Mutex<HashSet<u64>>,
 }
 
 impl Witness {
+    /// Of a unit as it runs now.
+    pub(super) fn new(
+        unit: UnitId,
+        resolved: &Resolved,
+        slot: &Arc<Slot>,
+        reports: &mpsc::UnboundedSender<Report>,
+    ) -> Arc<Self> {
+        let (ports, slot) = (resolved.own_ports.clone(), Arc::clone(slot));
+        Arc::new(Self { unit, ports, slot, reports: reports.clone(), known: Mutex::default() })
+    }
+
     /// Whether a good answer counts that came from an address, or from a command.
     ///
     /// # Errors

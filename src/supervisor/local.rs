@@ -164,13 +164,7 @@ impl LocalHost {
 
     /// Who judges the answers to the unit's probes.
     fn witness(&self, unit: UnitId) -> Arc<Witness> {
-        Arc::new(Witness {
-            unit,
-            ports: self.setting.resolved[unit].own_ports.clone(),
-            slot: Arc::clone(&self.slots[unit]),
-            reports: self.reports.clone(),
-            known: Mutex::default(),
-        })
+        Witness::new(unit, &self.setting.resolved[unit], &self.slots[unit], &self.reports)
     }
 
     /// Whether the collector was started at all.
