@@ -25,10 +25,10 @@ pub fn measure(options: &Options, table: &mut Table) {
         let (before, ticks_before) = (job.cpu(), job.ticks());
         let peer = python::sample(Mode::Walk, job.root, 8, 1.0);
         // Whole rounds, so that each repetition has its part of the exact ones.
-        while (job.ticks() - ticks_before) % ROUND != 0 {
+        while !(job.ticks() - ticks_before).is_multiple_of(ROUND) {
             std::thread::sleep(Duration::from_millis(50));
         }
-        let (spent, ticks) = (job.cpu() - before, job.ticks() - ticks_before);
+        let (spent, ticks) = (job.cpu().saturating_sub(before), job.ticks() - ticks_before);
         assert_eq!(peer.processes, COUNT);
         ours.push(spent.as_secs_f64() * 1e6 / ticks as f64);
         walk.push(peer.cpu);

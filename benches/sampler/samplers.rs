@@ -21,7 +21,7 @@ pub fn cost<T>(times: usize, mut act: impl FnMut() -> T) -> f64 {
     for _ in 0..times {
         let before = cpu();
         std::hint::black_box(act());
-        series.push((cpu() - before).as_secs_f64() * 1e6);
+        series.push(cpu().saturating_sub(before).as_secs_f64() * 1e6);
     }
     series.median()
 }

@@ -44,7 +44,7 @@ impl Tree {
     fn start(mut command: Command, count: usize) -> Self {
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("a process");
         let lines = BufReader::new(process.stdout.take().expect("a pipe")).lines();
-        assert_eq!(lines.take(count).filter(Result::is_ok).count(), count, "the tree is not whole");
+        assert_eq!(lines.take(count).map_while(Result::ok).count(), count, "the tree is not whole");
         Self { process }
     }
 

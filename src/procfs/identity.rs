@@ -59,7 +59,7 @@ impl Stat {
         let name_end = text.iter().rposition(|b| *b == b')')?;
         let (head, tail) = (&text[..name_end], text.get(name_end + 2..)?);
         let pid = number(head.split(|b| *b == b' ').next()?)?;
-        let mut fields = tail.split(|b| b.is_ascii_whitespace());
+        let mut fields = tail.split(u8::is_ascii_whitespace);
         let state = char::from(*fields.next()?.first()?);
         let mut field = |skipped: usize| fields.nth(skipped);
         let parent = number(field(0)?)?;

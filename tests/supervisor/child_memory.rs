@@ -61,7 +61,7 @@ fn burn(time: Duration) {
         Duration::from_secs(seconds) + Duration::from_micros(micros)
     };
     let start = own();
-    while own() - start < time {
+    while own().saturating_sub(start) < time {
         std::hint::black_box((0..100_000_u64).map(std::hint::black_box).sum::<u64>());
     }
 }
