@@ -108,3 +108,48 @@ fn readers_that_go_away_change_nothing() {
     assert_eq!(result(&job)["class"], "driver_failed");
     assert!(job.directory().text("logs/driver.log").ends_with("more\n"));
 }
+
+#[test]
+fn why_a_process_died_stands_on_the_terminal_in_the_result_and_in_the_events() {
+    let text = "name: t\notel: {enabled: false}\nservices:\n  \
+                fragile: {command: [sleep, '300'], on_exit: restart}\n\
+                driver: {shell: 'until test -e done; do sleep 0.02; done; exit 137'}\n";
+    let job = Job::new("job.yaml", text);
+    let running = job.start(&[]);
+    let started = || {
+        let events = std::fs::read_to_string(job.output().join("j1/t/events.jsonl")).unwrap_or_default();
+        let events = events.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect::<Vec<_>>();
+        let of = |process: &str| {
+            let events = events.iter().filter(|e| e["event"] == "process_started" && e["process"] == process);
+            events.filter_map(|e| e["pid"].as_i64()).collect::<Vec<_>>()
+        };
+        (of("fragile"), of("driver"))
+    };
+    let pid = eventually("the driver runs", || {
+        let (fragile, driver) = started();
+        (!driver.is_empty()).then(|| fragile[0])
+    });
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).expect("pids are small"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("it runs");
+    eventually("it runs again", || (started().0.len() == 2).then_some(()));
+    std::fs::write(job.folder().join("done"), "").expect("a file");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(137), "{}", ended.stderr);
+    let result = result(&job);
+    let words = "ended by SIGKILL from outside, not by gymrun";
+    let code = "its exit code 137 is what a shell gives when its child was ended by SIGKILL";
+    for (process, words) in [("fragile", words), ("driver", code)] {
+        // That of the first life stands, though the second one was ended by gymrun.
+        let explanation = &result["processes"][process]["explanation"];
+        assert!(explanation["text"].as_str().is_some_and(|text| text.starts_with(words)), "{process}: {result}");
+        assert!(explanation["findings"][0]["kind"].is_string(), "{process}: {result}");
+        assert!(ended.stderr.lines().any(|line| line.starts_with(&format!("  why: {words}"))), "{}", ended.stderr);
+        let exits = job.directory().events("process_exited");
+        let exit = exits.iter().find(|e| e["process"] == process).expect("it ended");
+        assert_eq!(&exit["explanation"], explanation);
+    }
+    // The last sentence has it, too.
+    let sentence = format!("the driver exited 137: {code}");
+    assert!(result["message"].as_str().is_some_and(|message| message.starts_with(&sentence)), "{result}");
+    assert!(ended.stderr.contains(&sentence), "{}", ended.stderr);
+}

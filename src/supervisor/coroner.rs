@@ -294,3 +294,7 @@ fn places(temporary: PathBuf, job_dir: PathBuf) -> Vec<(Place, PathBuf, Space)> 
     });
     new.filter_map(|(place, path)| Space::of(&path).map(|space| (place, path, space))).collect()
 }
+
+#[cfg(test)]
+#[path = "coroner_tests.rs"]
+mod tests;
