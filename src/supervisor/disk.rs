@@ -18,18 +18,26 @@ const BEAT: Duration = Duration::from_secs(1);
 /// How long a look may take where somebody waits for it.
 const LIMIT: Duration = Duration::from_secs(2);
 
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Room {
+    Enough,
+    Little,
+    None,
+}
+
 /// Watches the file system of a job directory.
 #[derive(Debug)]
 pub(super) struct DiskWatch {
     job_dir: PathBuf,
     sink: Sink,
-    /// It was full when it was looked at last.
-    full: Mutex<bool>,
+    /// What was said last.
+    said: Mutex<Room>,
 }
 
 impl DiskWatch {
     pub(super) fn new(job_dir: &Path, sink: Sink) -> Self {
-        Self { job_dir: job_dir.to_owned(), sink, full: Mutex::new(false) }
+        Self { job_dir: job_dir.to_owned(), sink, said: Mutex::new(Room::Enough) }
     }
 
     /// Looks at it now and then, until it is aborted. To be called inside a runtime.
@@ -50,27 +58,50 @@ impl DiskWatch {
         let _ = timeout(LIMIT, spawn_blocking(move || watch.look())).await;
     }
 
-    /// Looks at it, and says when it became full and when it has room again. One system call.
+    /// Looks at it, and says when it becomes full and when it has room again. One system call.
     pub(super) fn look(&self) {
-        let Some(space) = Space::of(&self.job_dir) else { return };
-        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
-        let without = space.full() || space.out_of_files();
-        // With a little more room than that it would be said again and again.
-        let with = !Space { free: space.free / 4, free_files: space.free_files / 4, ..space }.full();
-        if without && !*full {
-            *full = true;
+        if let Some(space) = Space::of(&self.job_dir) {
+            self.judge(space);
+        }
+    }
+
+    fn judge(&self, space: Space) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = room(space);
+        let (at, job_dir) = (mount_point(&self.job_dir), self.job_dir.display());
+        let at = at.display();
+        if room > *said {
+            let (state, what) = match room {
+                Room::None => ("full", "fails"),
+                _ => ("nearly full", "will fail soon"),
+            };
             let message = format!(
-                "the file system at `{}` is full, {space}: what processes write to their logs and results in `{}` fails",
-                mount_point(&self.job_dir).display(),
-                self.job_dir.display()
+                "the file system at `{at}` is {state}, {space}: what processes write to their logs and results in \
+                 `{job_dir}` {what}"
             );
             self.sink.warn(None, message, Some("make room there; the job goes on".to_owned()));
-        } else if *full && with && !space.out_of_files() {
-            *full = false;
-            let message =
-                format!("the file system at `{}` has room again, {space}", mount_point(&self.job_dir).display());
-            self.sink.warn(None, message, None);
+        } else if room == Room::Enough && *said > room {
+            // With hardly more than the limit it would be said again and again.
+            let hardly = Space { free: space.free / 4, free_files: space.free_files / 4, ..space };
+            if self::room(hardly) != Room::Enough {
+                return;
+            }
+            self.sink.warn(None, format!("the file system at `{at}` has room again, {space}"), None);
+        } else {
+            return;
         }
+        *said = room;
+    }
+}
+
+fn room(space: Space) -> Room {
+    // What is less than a block is of no use.
+    if space.free < 4096 || (space.files > 0 && space.free_files == 0) {
+        Room::None
+    } else if space.full() || space.out_of_files() {
+        Room::Little
+    } else {
+        Room::Enough
     }
 }
 
@@ -85,11 +116,35 @@ fn mount_point(path: &Path) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use super::mount_point;
+    use std::sync::{Arc, Mutex};
+
+    use super::{DiskWatch, mount_point};
+    use crate::events::{EventKind, Sink};
+    use crate::procfs::Space;
 
     #[test]
     fn a_file_system_is_called_by_where_it_is_mounted() {
         assert_eq!(mount_point(Path::new("/proc/self")), Path::new("/proc"));
         assert_eq!(mount_point(Path::new("/")), Path::new("/"));
+    }
+
+    #[test]
+    fn each_change_for_the_worse_is_said_once_and_that_there_is_room_again() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
+        let sink = Sink::new(move |event| {
+            let EventKind::Warning { message, .. } = event.kind else { panic!("{event:?}") };
+            let words: Vec<&str> = message.split(['`', ',']).map(str::trim).collect();
+            heard.lock().expect("nobody panics here").push(words[2].to_owned());
+        });
+        let watch = DiskWatch::new(Path::new("/"), sink);
+        let with = |free: u64| watch.judge(Space { total: 1 << 40, free, files: 0, free_files: 0 });
+        for free in [1 << 30, 15 << 20, 14 << 20, 100, 0, 15 << 20, 17 << 20, 70 << 20, 69 << 20, 0] {
+            with(free);
+        }
+        assert_eq!(
+            *said.lock().expect("nobody panics here"),
+            ["is nearly full", "is full", "has room again", "is full"]
+        );
     }
 }
