@@ -33,7 +33,7 @@ fn shown(ended: &Ended, process: &str) -> Vec<String> {
 /// The numbers of the lines `word N` of all the files of a log, the oldest first; and how long each file is.
 fn numbers(ended: &Ended, log: &str, word: &str) -> (Vec<u32>, Vec<usize>) {
     let mut files: Vec<Vec<u8>> =
-        (1..).map(|number| ended.file(&format!("{log}.{number}"))).take_while(|file| !file.is_empty()).collect();
+        (1..=10).map(|number| ended.file(&format!("{log}.{number}"))).take_while(|file| !file.is_empty()).collect();
     files.reverse();
     files.push(ended.file(log));
     let mut numbers = Vec::new();
