@@ -22,7 +22,7 @@ const PLACES: [(&str, &str, bool); 7] = [
     ("mapped", "::ffff:127.0.0.1", false),
 ];
 
-/// Listens at a place. Options: `share` its port with others who want to, `bare` of SO_REUSEADDR.
+/// Listens at a place. Options: `share` its port with others who want to, `bare` of `SO_REUSEADDR`.
 pub fn listener(place: &str, port: u16, options: &[&str]) -> Result<TcpListener, Errno> {
     let (_, address, only6) = PLACES.iter().find(|(name, ..)| *name == place).expect("a place of the list");
     let address: IpAddr = address.parse().expect("an address");
