@@ -97,7 +97,7 @@ impl Bad {
 const FRESH: Duration = Duration::from_secs(1);
 /// For that long after a refusal the kernel is asked if there is a listener by now, which costs less than a connection. Then
 /// a connection is tried again: what is forwarded elsewhere has no listener here.
-const REFUSED: Duration = Duration::from_millis(500);
+const REFUSED: Duration = Duration::from_secs(1);
 
 /// A connection that was kept, to whom, and since when.
 type Kept = (SocketAddr, TcpStream, Instant);
