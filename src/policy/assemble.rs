@@ -93,7 +93,7 @@ impl Assembly<'_> {
         }
         for process in spec.processes.iter().chain(&spec.driver) {
             let command = &commands[&process.name];
-            let argv = self.launch(process, command)?;
+            let argv = self.launch(process, command);
             let env = environments.swap_remove(&process.name).unwrap_or_default();
             paths.insert(process.name.clone(), process.path.clone());
             units.push(units::unit(process, argv, command.cwd.clone(), sorted(env)));
@@ -272,10 +272,10 @@ impl Assembly<'_> {
         self.policy("policy.gym", "driver_environment", (&self.job, settings, policy))
     }
 
-    fn launch(&mut self, spec: &ProcessSpec, command: &Command) -> Result<Vec<Text>, Problems> {
+    fn launch(&mut self, spec: &ProcessSpec, command: &Command) -> Vec<Text> {
         let arguments = [self.job.clone(), self.processes[&spec.name].clone()];
         let argv = Argv(command.argv.clone());
-        Ok(run(self.lua, Hook::Launch, &self.spec.fragments, &arguments, argv, &mut self.problems).0)
+        run(self.lua, Hook::Launch, &self.spec.fragments, &arguments, argv, &mut self.problems).0
     }
 
     fn files(&mut self) -> Vec<PlannedFile> {

@@ -137,7 +137,7 @@ mod tests {
     fn a_list_longer_than_the_buffer_is_read_whole() {
         let root = tempfile::tempdir().expect("a scratch directory");
         let path = root.path().join("children");
-        let list: String = (0..20_000).map(|pid| format!("{pid} ")).collect();
+        let list = (0..20_000).map(|pid| pid.to_string()).collect::<Vec<_>>().join(" ");
         fs::write(&path, &list).expect("a scratch file");
         assert_eq!(Files::with(1).read(&mut None, || path).expect("it is there"), list.as_bytes());
     }

@@ -184,7 +184,7 @@ mod tests {
 
     use opentelemetry::KeyValue;
     use opentelemetry_sdk::error::OTelSdkResult;
-    use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics};
+    use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics, ScopeMetrics};
     use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
     use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 
@@ -223,7 +223,7 @@ mod tests {
     impl PushMetricExporter for Kept {
         async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
             let mut found = Points::new();
-            for metric in metrics.scope_metrics().flat_map(|scope| scope.metrics()) {
+            for metric in metrics.scope_metrics().flat_map(ScopeMetrics::metrics) {
                 let name = metric.name();
                 match metric.data() {
                     AggregatedMetrics::U64(MetricData::Gauge(gauge)) => found
