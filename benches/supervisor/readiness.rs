@@ -150,10 +150,13 @@ fn add_server(job: &mut Job, kit: &Kit, name: &str, after: Duration, opened: &Pa
     );
 }
 
+/// When an event of a kind about a process came, and the pid that it told.
+type Seen = HashMap<(String, String), (Duration, i32)>;
+
 /// A gymrun whose events are read as they come, with the time at which they came.
 struct Events {
     gymrun: Child,
-    seen: Arc<Mutex<HashMap<(String, String), (Duration, i32)>>>,
+    seen: Arc<Mutex<Seen>>,
 }
 
 impl Events {
@@ -162,7 +165,7 @@ impl Events {
         let mut command = kit.gymrun("run", &job.write(folder), folder);
         command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut gymrun = command.spawn().expect("starts");
-        let seen: Arc<Mutex<HashMap<_, _>>> = Arc::default();
+        let seen: Arc<Mutex<Seen>> = Arc::default();
         let out = BufReader::new(gymrun.stdout.take().expect("a pipe"));
         let writer = Arc::clone(&seen);
         thread::spawn(move || {
@@ -215,13 +218,13 @@ impl Loop {
                 let url = format!("http://127.0.0.1:{port}/health");
                 let mut curl = Command::new("curl");
                 curl.args(["-sf", "-o", "/dev/null", &url]).stdin(Stdio::null());
-                let _one = ONE.lock().expect("nobody panics here");
+                let one = ONE.lock().expect("nobody panics here");
                 let before = cpu_of_children();
                 let good = curl.status().expect("curl starts").success();
                 let at = now();
                 asked += 1;
                 used += cpu_of_children_since(before);
-                drop(_one);
+                drop(one);
                 if good {
                     return (at, asked, used);
                 }

@@ -58,7 +58,7 @@ fn serve(port: &str, after_milliseconds: &str, opened: &Path) -> io::Result<()> 
 /// Says that it runs, waits until it is told to go, writes lines of 100 bytes, 64 KiB at once, and says that it is done.
 fn write_lines(mebibytes: &str, [started, go, done]: [&Path; 3]) -> io::Result<()> {
     let bytes = mebibytes.parse::<usize>().map_err(io::Error::other)? << 20;
-    let mut line = vec![b'x'; 100];
+    let mut line = [b'x'; 100];
     line[99] = b'\n';
     let block = line.repeat(655);
     let say = |path: &Path| fs::OpenOptions::new().write(true).open(path)?.write_all(b".");
