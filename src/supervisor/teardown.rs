@@ -211,10 +211,12 @@ pub(super) async fn sweep(containment: &Containment) -> Swept {
             }
         }
         // A process that forks and ends all the time may be between two looks; children that cannot be reaped may not.
-        if process::childless() || start.elapsed() >= STRAY_GRACE + KILL_LIMIT {
+        let none = process::childless();
+        if none || start.elapsed() >= STRAY_GRACE + KILL_LIMIT {
             // What has moved itself below another parent is still in the job's cgroup.
             containment.kill();
-            swept.left = left.into_iter().map(|process| process.pid).collect();
+            // What was seen above may have died of it since.
+            swept.left = left.into_iter().filter(|_| !none).map(|process| process.pid).collect();
             return swept;
         }
         sleep(pause).await;
