@@ -255,7 +255,8 @@ async fn what_differs() {
     let two = [frame(0, &message()), frame(0, &message())].concat();
     let calls = [
         (OddCall { body: two, ..call("two messages") }, ("200", "13"), ("200", "0")),
-        (OddCall { headers: vec![("grpc-timeout", "0n")], ..call("no time") }, ("200", "0"), ("200", "4")),
+        // Answered if that needs no waiting, which the machine decides.
+        (OddCall { headers: vec![("grpc-timeout", "0n")], ..call("no time") }, ("200", "0 or 1"), ("200", "4")),
         (OddCall { headers: vec![("x-bin", "***")], ..call("no base64") }, ("200", "0"), ("400", "13")),
     ];
     let many: Vec<String> = (0..120).map(|index| format!("X-{index}: v")).collect();
@@ -285,12 +286,9 @@ async fn what_differs() {
     for (rows, side) in [(&ours, 0), (&theirs, 1)] {
         for (row, (call, here, there)) in rows.iter().zip(&calls) {
             let (status, code) = if side == 0 { here } else { there };
-            assert_eq!(
-                (row["status"].to_string().as_str(), row["code"].as_str()),
-                (*status, Some(*code)),
-                "{}",
-                call.name
-            );
+            assert_eq!(row["status"].to_string(), *status, "{}", call.name);
+            let got = row["code"].as_str().unwrap_or_default();
+            assert!(code.split(" or ").any(|code| code == got), "{}: {got}", call.name);
         }
         for (row, (name, _, here, there)) in rows[calls.len()..].iter().zip(&requests) {
             assert_eq!(row["answers"][0]["status"], if side == 0 { *here } else { *there }, "{name}: {row}");
