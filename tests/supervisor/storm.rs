@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::harness::{DEADLINE, Program, Running, eventually, gymrun};
+use crate::harness::{DEADLINE, Program, Running, eventually, gymrun, small_disk};
 use crate::jobs::{child, with};
 
 #[path = "storm_end.rs"]
@@ -274,13 +274,11 @@ impl Story {
     fn gymrun(&self, file: &Path, output: &Path, id: &str) -> Command {
         let mut command = gymrun(&["run"]);
         if self.fault == Fault::FullDisk {
-            // A disk of its own, in a namespace of its own.
-            let program = command.get_program().to_owned();
-            #[expect(clippy::disallowed_methods, reason = "the gymrun under test is no child of a gymrun")]
-            let mut other = Command::new("unshare");
-            let script = r#"mount -t tmpfs -o size=1m storm "$0" && exec "$@""#;
-            other.args(["-m", "sh", "-c", script]).arg(output).arg(program).arg("run").stdin(Stdio::null());
-            command = other;
+            // Where nothing can be mounted the disk is not full; what must hold is the same.
+            let (at, kept) = (output.display().to_string(), self.path("kept").display().to_string());
+            if let Some(words) = small_disk(&at, &kept, 1024) {
+                command = through(&words, &command);
+            }
         }
         command.arg(file).args(["--site", "local", "--job-id", id]).arg("--output-path").arg(output);
         command.env("OTEL_TOKEN", "t0ken");
@@ -329,6 +327,20 @@ impl Story {
         let log = self.path("out").join(self.id()).join("storm/events.jsonl");
         eventually("a log of events", || log.exists().then_some(()));
     }
+}
+
+/// The same command line behind other words.
+fn through(words: &[String], command: &Command) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "the gymrun under test is no child of a gymrun")]
+    let mut other = Command::new(&words[0]);
+    other.args(&words[1..]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => other.env(name, value),
+            None => other.env_remove(name),
+        };
+    }
+    other
 }
 
 fn number(variable: &str) -> Option<u64> {
