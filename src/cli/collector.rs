@@ -16,7 +16,7 @@ use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
-use crate::process::{OsSignals, Told, set_up_allocator, shed_start};
+use crate::process::{OsSignals, Told, set_up_allocator, shed_memory};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -106,7 +106,7 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
     runtime.spawn(async {
         loop {
             tokio::time::sleep(FREE_MEMORY_KEPT).await;
-            shed_start();
+            shed_memory();
         }
     });
     let sink = stderr_sink();
@@ -114,7 +114,7 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
         sink: sink.clone(),
         delivery: Some(directory(sources)),
         kept: Kept::default(),
-        ready: shed_start,
+        ready: shed_memory,
     };
     let mut signals = {
         let _guard = runtime.enter();

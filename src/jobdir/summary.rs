@@ -63,6 +63,9 @@ pub struct ProcessSummary {
     /// That of the runs before the present one.
     #[serde(skip)]
     cpu_before: f64,
+    /// The root that was sampled last.
+    #[serde(skip)]
+    sampled_pid: Option<u32>,
     /// Relative to the job directory.
     pub log: String,
     /// Older files of its log, the newest first, relative to the job directory.
@@ -150,6 +153,7 @@ impl Summary {
                     peak_pss: None,
                     cpu_seconds: None,
                     cpu_before: 0.0,
+                    sampled_pid: None,
                     log: unit.log_file(),
                     older_logs: Vec::new(),
                     log_rotated_out_bytes: 0,
@@ -186,7 +190,6 @@ impl Summary {
                 self.change(process, |p| {
                     p.state = State::Starting;
                     p.pid = Some(*pid);
-                    p.cpu_before = p.cpu_seconds.unwrap_or_default();
                     p.exit = None;
                     p.reason = None;
                 });
@@ -244,6 +247,10 @@ impl Summary {
                     self.change(&tree.process, |p| {
                         p.peak_rss = Some(tree.peak_rss);
                         p.peak_pss = tree.peak_pss.or(p.peak_pss);
+                        // One that was started again counts from nothing, and what it had before is kept.
+                        if p.sampled_pid.replace(tree.pid).is_some_and(|former| former != tree.pid) {
+                            p.cpu_before = p.cpu_seconds.unwrap_or_default();
+                        }
                         p.cpu_seconds = Some(p.cpu_before + tree.cpu_seconds);
                     });
                 }

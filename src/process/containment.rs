@@ -146,14 +146,14 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
         let last = format!("{PREFIX}{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24));
         let made = Cgroup::make(directory, name, &last);
         let cgroup = made.map_err(|error| format!("no cgroup can be made below `{shown}`: {error}"))?;
-        if !cgroup.path().join("cgroup.kill").exists() {
-            let _ = cgroup.remove();
-            return Err("the kernel is older than 5.14: it has no `cgroup.kill`".to_owned());
-        }
         // Another gymrun may have taken it for one that was left, in the moment before it was locked.
         if let Some(lock) = lock(cgroup.path())
             && cgroup.path().exists()
         {
+            if !cgroup.path().join("cgroup.kill").exists() {
+                let _ = cgroup.remove();
+                return Err("the kernel is older than 5.14: it has no `cgroup.kill`".to_owned());
+            }
             // Without one a killed gymrun leaves more behind; nothing else changes.
             let guard = Guard::start(&cgroup).ok();
             return Ok(Job { cgroup, _lock: lock, guard });

@@ -13,7 +13,7 @@ pub fn share_one_heap() {
 
 /// Gives back what only the start, or a busy moment, has needed: free pages of the heap, and the pages of the program's own file, of which
 /// the kernel maps many at once. Those that are needed again are mapped again, one after the other.
-pub fn shed_start() {
+pub fn shed_memory() {
     #[cfg(target_env = "gnu")]
     {
         #[expect(unsafe_code, reason = "nix wraps neither malloc_trim nor dl_iterate_phdr")]
@@ -58,7 +58,7 @@ mod tests {
     fn what_was_shed_comes_back() {
         super::share_one_heap();
         let before: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
-        super::shed_start();
+        super::shed_memory();
         assert!(before.iter().enumerate().all(|(number, text)| *text == number.to_string()));
         assert_eq!(std::thread::spawn(|| format!("{:?}", [1, 2])).join().expect("it runs"), "[1, 2]");
     }

@@ -33,7 +33,7 @@ pub use cgroup::Cgroup;
 pub use containment::{Containment, end_left_cgroup, left_in};
 pub use copy::{Copier, CopyPlan, Finishing, Source};
 pub use exit::Exit;
-pub use footprint::{share_one_heap, shed_start};
+pub use footprint::{share_one_heap, shed_memory};
 pub use helper::Helper;
 pub use kill::{kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};

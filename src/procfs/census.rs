@@ -162,6 +162,10 @@ impl Census {
                 return false;
             }
             if known.watched.look(&self.proc, &mut self.files) {
+                // The pid of a root that has ended may be somebody else's by now, who is known.
+                if matches!(step.found, Found::Root) && known.watched.stat.identity != step.owner {
+                    return false;
+                }
                 (known.round, known.owner) = (self.round, step.owner);
                 self.join(step);
                 return true;

@@ -140,6 +140,22 @@ fn a_root_that_is_another_process_has_no_tree() {
 }
 
 #[test]
+fn the_pid_of_a_root_that_has_ended_may_be_in_another_tree() {
+    let mut bed = Bed::new();
+    let root = bed.root().to_owned();
+    Made::new(10, 1).write(&root, "11 ");
+    Made::new(11, 10).write(&root, "");
+    // It had the pid 11 once, and stands behind the unit that has it now.
+    let ended = Identity { pid: 11, started: 3 };
+    let unit = |root| Members { root, mark: "GYMRUN_PROCESS=j:a".into(), cgroup: None };
+    for _ in 0..3 {
+        bed.census.walk(&[unit(ROOT), unit(ended)], &[]).expect("there are descriptors");
+        let mut processes = |root| bed.census.memory(root, true).expect("readable").processes;
+        assert_eq!([processes(ROOT), processes(ended)], [2, 0]);
+    }
+}
+
+#[test]
 fn daemons_that_were_never_seen_belong_by_mark_or_group() {
     let mut bed = Bed::new();
     let root = bed.root().to_owned();

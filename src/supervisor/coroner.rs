@@ -123,8 +123,13 @@ impl Coroner {
 
     /// A unit's process runs: notes its cgroup.
     pub(super) fn started(&self, pid: u32) {
-        let Some(cgroup) = self.cgroups.memory(pid.cast_signed()) else { return };
+        let cgroup = self.cgroups.memory(pid.cast_signed());
         let mut seen = self.lock();
+        let Some(cgroup) = cgroup else {
+            // A former process of that pid may have had one.
+            seen.homes.remove(&pid);
+            return;
+        };
         let known =
             seen.own.as_ref().is_some_and(|own| own.cgroup == cgroup) || seen.others.contains_key(cgroup.directory());
         if !known && let Some(ledger) = Ledger::of(cgroup.clone(), Instant::now()) {

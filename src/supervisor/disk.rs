@@ -68,16 +68,16 @@ impl DiskWatch {
     fn judge(&self, space: Space) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let room = room(space);
-        let (at, job_dir) = (mount_point(&self.job_dir), self.job_dir.display());
-        let at = at.display();
+        let (at, job_dir) = (|| mount_point(&self.job_dir).display().to_string(), self.job_dir.display());
         if room > *said {
             let (state, what) = match room {
                 Room::None => ("full", "fails"),
                 _ => ("nearly full", "will fail soon"),
             };
             let message = format!(
-                "the file system at `{at}` is {state}, {space}: what processes write to their logs and results in \
-                 `{job_dir}` {what}"
+                "the file system at `{}` is {state}, {space}: what processes write to their logs and results in \
+                 `{job_dir}` {what}",
+                at()
             );
             self.sink.warn(None, message, Some("make room there; the job goes on".to_owned()));
         } else if room == Room::Enough && *said > room {
@@ -86,7 +86,7 @@ impl DiskWatch {
             if self::room(hardly) != Room::Enough {
                 return;
             }
-            self.sink.warn(None, format!("the file system at `{at}` has room again, {space}"), None);
+            self.sink.warn(None, format!("the file system at `{}` has room again, {space}", at()), None);
         } else {
             return;
         }

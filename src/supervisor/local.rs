@@ -296,15 +296,17 @@ impl Host for LocalHost {
 
     fn start_sampler(&mut self) {
         // From here on there is next to nothing to do, for hours.
-        process::shed_start();
+        process::shed_memory();
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
-        // Its beat is the disk's, too.
-        self.disk_beat.abort();
         let disk = Arc::clone(&self.disk);
         let sink = self.coroner.sees(&self.setting.sink).followed_by(move || disk.look());
         match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, Proc::default()) {
-            Ok(sampler) => self.sampler = Some(sampler),
+            Ok(sampler) => {
+                // Its beat is the disk's, too.
+                self.disk_beat.abort();
+                self.sampler = Some(sampler);
+            }
             Err(error) => self.report(Report::Warning {
                 unit: None,
                 message: format!("memory is not sampled: {error}"),
@@ -316,6 +318,8 @@ impl Host for LocalHost {
     fn stop_sampler(&mut self, pace: watch::Receiver<Pace>) {
         let reports = self.reports.clone();
         let sampler = self.sampler.take();
+        self.disk_beat.abort();
+        self.disk_beat = self.disk.start();
         tokio::spawn(async move {
             if let Some(sampler) = sampler
                 && !sampler.stop(pace).await

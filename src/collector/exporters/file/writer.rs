@@ -55,7 +55,7 @@ impl Writers {
             return Ok(writer);
         }
         let opened = context.shared.get::<OpenedFiles>();
-        let again = !opened.paths.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        let again = opened.paths.lock().unwrap_or_else(PoisonError::into_inner).contains(&key);
         // It may block: a pipe waits for its reader.
         let opening = settings.clone();
         let output = tokio::task::spawn_blocking(move || open_file(&opening, again)).await;
@@ -64,6 +64,7 @@ impl Writers {
             problem.hint("make the directory first, or set `create_directory: true`")
         })?;
         let (output, torn) = output;
+        opened.paths.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
         if torn {
             let path = settings.path.display();
             context.log.warn(&format!("the last line of {path} had no end (was its writer killed?): a new one begins"));

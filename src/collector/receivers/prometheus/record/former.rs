@@ -71,8 +71,8 @@ impl Trail {
 pub(super) struct Former {
     pub trail: Trail,
     pub batch: Batch,
-    /// Where the values of the report go.
-    pub reports: Vec<Slot>,
+    /// Where the values of the report go; nowhere if the page describes one of them so that it does not fit.
+    pub reports: Vec<Option<Slot>>,
     pub counts: Counts,
 }
 
@@ -87,7 +87,9 @@ impl Former {
         self.batch.set_time(times.start_ms);
         let report = self.counts.report(rules, times, true, page.body.len() as f64);
         for (slot, value) in self.reports.iter().zip(report) {
-            self.batch.put(*slot, value);
+            if let Some(slot) = slot {
+                self.batch.put(*slot, value);
+            }
         }
         Some(self)
     }

@@ -299,21 +299,18 @@ impl Memory {
         }
     }
 
-    /// Adds the series that tell of the scrape; gives where they are.
-    fn report(&mut self, reading: &mut Reading<'_>, values: [f64; REPORTS.len()]) -> Vec<Slot> {
+    /// Adds the series that tell of the scrape; gives where they are, each at its place.
+    fn report(&mut self, reading: &mut Reading<'_>, values: [f64; REPORTS.len()]) -> Vec<Option<Slot>> {
         let rules = reading.rules;
         if self.reports.is_empty() {
             let names = REPORTS.iter().take(if rules.extra_report.is_some() { 8 } else { 5 });
             let labels = |name: &&str| with_external(of_report(name, &rules.target), rules);
             self.reports = names.map(|name| self.cache.with_origin(rules, labels(name))).collect();
         }
-        let mut slots = Vec::new();
-        for (series, value) in self.reports.iter().zip(values) {
-            if let Added::Recorded(slot) = reading.batch.add(series, &self.metadata, reading.start_ms, value, None) {
-                slots.push(slot);
-            }
-        }
-        slots
+        let series_and_values = self.reports.iter().zip(values);
+        let add = |(series, value)| reading.batch.add(series, &self.metadata, reading.start_ms, value, None);
+        let slot = |added| if let Added::Recorded(slot) = added { Some(slot) } else { None };
+        series_and_values.map(add).map(slot).collect()
     }
 }
 
