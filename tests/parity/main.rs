@@ -10,6 +10,7 @@
 mod batches;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod bed;
+mod chain;
 mod encodings;
 mod forms;
 mod forward;

@@ -19,7 +19,7 @@ pub fn http_answer(signal: Signal, status: u16, headers: &[(&str, &str)], body: 
 /// What is said of the end of an OTLP/gRPC call.
 #[must_use]
 pub fn grpc_answer(trailers: &[(&str, &str)], message: &[u8], secret: &str) -> String {
-    words(otlp_grpc::read_answer(&header_map(trailers), message, &secrets(secret)))
+    words(otlp_grpc::read_answer(&header_map(trailers), Some(message), &secrets(secret)))
 }
 
 /// What is no header is left out.

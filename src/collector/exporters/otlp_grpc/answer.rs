@@ -15,14 +15,14 @@ const RETRYABLE: [u32; 6] = [1, 4, 10, 11, 14, 15];
 const RESOURCE_EXHAUSTED: u32 = 8;
 
 /// Reads the end of a call: where `grpc-status` stands (the trailers, or the headers of an answer without a message), and
-/// the message.
-pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: &[u8], secrets: &Secrets) -> Outcome {
+/// the message, if it could be read.
+pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: Option<&[u8]>, secrets: &Secrets) -> Outcome {
     let code = text(end, "grpc-status").and_then(|text| text.parse::<u32>().ok());
     let Some(code) = code else {
         return Outcome::Never(Refusal::permanent("bad_answer", "an answer without a gRPC status").answered(13));
     };
     if code == 0 {
-        return match PartialSuccess::from_wire(message) {
+        return match message.and_then(PartialSuccess::from_wire) {
             Some(partial) => Outcome::Accepted(PartialSuccess { message: shown(&partial.message, secrets), ..partial }),
             None => Outcome::Never(Refusal::permanent("bad_answer", "the answer is no OTLP message").answered(13)),
         };
@@ -127,22 +127,23 @@ mod tests {
     fn codes_and_pauses() {
         for code in ["1", "4", "10", "11", "14", "15"] {
             assert!(
-                matches!(read(&end(code, None), b"", &Secrets::default()), Outcome::Later { pause: None, .. }),
+                matches!(read(&end(code, None), Some(b""), &Secrets::default()), Outcome::Later { pause: None, .. }),
                 "{code}"
             );
         }
         for code in ["2", "3", "5", "7", "8", "12", "13", "16"] {
-            assert!(matches!(read(&end(code, None), b"", &Secrets::default()), Outcome::Never(_)), "{code}");
+            assert!(matches!(read(&end(code, None), Some(b""), &Secrets::default()), Outcome::Never(_)), "{code}");
         }
-        let Outcome::Later { refusal, pause } = read(&end("8", Some(details(3))), b"", &Secrets::default()) else {
+        let Outcome::Later { refusal, pause } = read(&end("8", Some(details(3))), Some(b""), &Secrets::default())
+        else {
             panic!("retryable")
         };
         assert_eq!((pause, refusal.message.as_str()), (Some(Duration::from_secs(3)), "status 8: slow d\u{f6}wn"));
         let partial = PartialSuccess { rejected: 3, message: "bad".into() };
         assert_eq!(
-            read(&end("0", None), &[10, 7, 8, 3, 18, 3, b'b', b'a', b'd'], &Secrets::default()),
+            read(&end("0", None), Some(&[10, 7, 8, 3, 18, 3, b'b', b'a', b'd']), &Secrets::default()),
             Outcome::Accepted(partial)
         );
-        assert!(matches!(read(&HeaderMap::new(), b"", &Secrets::default()), Outcome::Never(_)));
+        assert!(matches!(read(&HeaderMap::new(), Some(b""), &Secrets::default()), Outcome::Never(_)));
     }
 }

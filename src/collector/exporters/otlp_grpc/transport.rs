@@ -15,6 +15,7 @@ use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
 use crate::collector::own::{Label, Labels, labels};
+use crate::collector::receivers::otlp::{encoding_of, unframe};
 use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
@@ -77,13 +78,20 @@ impl Grpc {
         match Limited::new(body, ANSWER_LIMIT).collect().await {
             Ok(collected) => {
                 let trailers = collected.trailers().cloned();
-                let bytes = collected.to_bytes();
-                let message = bytes.get(PREFIX..).unwrap_or_default();
-                answer::read(trailers.as_ref().unwrap_or(&head.headers), message, &self.secrets)
+                let message = unpacked(&head.headers, collected.to_bytes());
+                answer::read(trailers.as_ref().unwrap_or(&head.headers), message.as_deref(), &self.secrets)
             }
             Err(error) => self.not_answered(&words(error.as_ref())),
         }
     }
+}
+
+/// The message of an answer; none if it cannot be read. Servers may compress it as the request was, whatever they are told.
+fn unpacked(headers: &HeaderMap, body: Bytes) -> Option<Bytes> {
+    if body.is_empty() {
+        return Some(body);
+    }
+    unframe(body, encoding_of(headers).ok()?, ANSWER_LIMIT).ok()
 }
 
 impl Grpc {

@@ -134,24 +134,29 @@ impl Method {
 
     /// The one message of the request, decompressed.
     async fn message(&self, request: Request<Body>) -> Result<Bytes, Status> {
-        let encoding = match request.headers().get("grpc-encoding").map(HeaderValue::as_bytes) {
-            None | Some(b"" | b"identity") => Encoding::Identity,
-            Some(b"gzip") => Encoding::Gzip,
-            Some(b"snappy") => Encoding::SnappyFramed,
-            Some(b"zstd") => Encoding::Zstd,
-            Some(other) => {
-                let other = String::from_utf8_lossy(other);
-                let text = format!("grpc: Decompressor is not installed for grpc-encoding \"{other}\"");
-                return Err(Status::unimplemented(text));
-            }
-        };
+        let encoding = encoding_of(request.headers())?;
         let limit = self.max_message;
         let bytes = body::read(request.into_body(), limit.saturating_add(PREFIX)).await.map_err(unreadable(limit))?;
         unframe(bytes, encoding, limit)
     }
 }
 
-/// The one message of a request with this body, decompressed: of `limit` bytes at most.
+/// How messages under these headers are compressed, those that say that they are.
+pub(in crate::collector) fn encoding_of(headers: &HeaderMap) -> Result<Encoding, Status> {
+    match headers.get("grpc-encoding").map(HeaderValue::as_bytes) {
+        None | Some(b"" | b"identity") => Ok(Encoding::Identity),
+        Some(b"gzip") => Ok(Encoding::Gzip),
+        Some(b"snappy") => Ok(Encoding::SnappyFramed),
+        Some(b"zstd") => Ok(Encoding::Zstd),
+        Some(other) => {
+            let other = String::from_utf8_lossy(other);
+            let text = format!("grpc: Decompressor is not installed for grpc-encoding \"{other}\"");
+            Err(Status::unimplemented(text))
+        }
+    }
+}
+
+/// The one message of a request or answer with this body, decompressed: of `limit` bytes at most.
 pub(in crate::collector) fn unframe(mut bytes: Bytes, encoding: Encoding, limit: usize) -> Result<Bytes, Status> {
     if bytes.len() < PREFIX {
         return Err(Status::unknown("EOF"));

@@ -18,4 +18,4 @@ mod tests;
 
 pub(in crate::collector) use body::{ENCODINGS, Unreadable};
 pub use config::FACTORY;
-pub(in crate::collector) use grpc::unframe;
+pub(in crate::collector) use grpc::{encoding_of, unframe};
