@@ -72,10 +72,10 @@ pub struct ProcessSummary {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub older_logs: Vec<String>,
     /// Bytes of its output that went with older files that are gone.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub log_rotated_out_bytes: u64,
     /// Bytes of its output that could not be written to its log.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero")]
     pub log_lost_bytes: u64,
     /// Why it ended when gymrun had not asked it to: the last time, if it was started again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,14 +85,8 @@ pub struct ProcessSummary {
     pub reason: Option<String>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_none(bytes: &u64) -> bool {
-    *bytes == 0
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// The content of `result.json`.

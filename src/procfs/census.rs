@@ -216,7 +216,8 @@ impl Census {
     }
 }
 
-fn ticks_per_second() -> u64 {
+/// Of the times in `/proc/PID/stat`.
+pub(super) fn ticks_per_second() -> u64 {
     use std::sync::OnceLock;
     static TICKS: OnceLock<u64> = OnceLock::new();
     *TICKS.get_or_init(|| {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::census::ticks_per_second;
 use super::cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
 use super::identity::Proc;
 
@@ -73,9 +74,8 @@ fn times_and_status(stat: &str) -> Option<(f64, u32)> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
     let ticks = field(14)? + field(15)?;
-    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
     let status = field(52).and_then(|status| u32::try_from(status).ok()).unwrap_or_default();
-    Some((ticks as f64 / per_second as f64, status))
+    Some((ticks as f64 / ticks_per_second() as f64, status))
 }
 
 #[cfg(test)]
