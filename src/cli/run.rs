@@ -8,6 +8,7 @@ use super::recorder::Recorder;
 use crate::diag::{Problem, Problems, exit};
 use crate::jobdir::JobDir;
 use crate::plan::Plan;
+use crate::process::hold_signals;
 use crate::report::{Reporter, Style};
 use crate::supervisor::{self, DriverOutput, RunOptions, ShowOutput};
 use crate::telemetry::{Exporter, JobTrace};
@@ -37,7 +38,8 @@ pub(super) fn run(arguments: &RunArguments) -> i32 {
 }
 
 fn run_plan(plan: &Plan, json: bool) -> i32 {
-    let prepared = JobDir::create(plan).and_then(|job_dir| {
+    let held = hold_signals().map_err(|error| Problem::new(format!("cannot hold signals back: {error}")));
+    let prepared = held.and_then(|()| JobDir::create(plan)).and_then(|job_dir| {
         let style = match (json, io::stderr().is_terminal()) {
             (true, _) => Style::Json,
             (false, true) => Style::Live,

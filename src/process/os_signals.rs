@@ -2,6 +2,7 @@
 
 use std::io;
 
+use nix::sys::signal::{SigSet, Signal as Number};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// gymrun was told to stop.
@@ -30,6 +31,16 @@ impl Told {
     }
 }
 
+/// Those signals wait from now on, in this thread and those that it starts, until [`OsSignals::new`] hears them: nobody
+/// ends gymrun while it has begun a job directory and cannot say yet how that ended.
+pub fn hold_signals() -> io::Result<()> {
+    Ok(orders().thread_block()?)
+}
+
+fn orders() -> SigSet {
+    [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGQUIT].into_iter().collect()
+}
+
 /// The one door through which signals come in.
 #[derive(Debug)]
 pub struct OsSignals {
@@ -42,17 +53,20 @@ pub struct OsSignals {
 impl OsSignals {
     /// From now on those signals are data. SIGHUP stays ignored where it was ignored: somebody said `nohup`. A file that
     /// has become as large as this process may make one (`ulimit -f`) is an error of the write, and no longer the end.
+    /// Those that were held come first, also where it was who started gymrun that held them.
     pub fn new() -> io::Result<Self> {
         ignore_large_files();
-        Ok(Self {
+        let signals = Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
             hang_up: if hang_up_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
-        })
+        };
+        orders().thread_unblock()?;
+        Ok(signals)
     }
 
-    /// The next one.
+    /// The next one; of those that came at once the one with the lower number, but for SIGHUP and SIGQUIT.
     pub async fn next(&mut self) -> Told {
         let hang_up = async {
             match &mut self.hang_up {
@@ -61,6 +75,7 @@ impl OsSignals {
             }
         };
         tokio::select! {
+            biased;
             _ = self.interrupt.recv() => Told::Interrupt,
             _ = self.terminate.recv() => Told::Terminate,
             _ = hang_up => Told::HangUp,

@@ -1,6 +1,6 @@
 //! How jobs end, and in which order.
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use serde_json::json;
 
 use crate::cases::Case;
@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     ("an_ignored_death_is_a_warning", an_ignored_death_is_a_warning),
     ("stop_order_is_the_reverse_of_the_start", stop_order_is_the_reverse_of_the_start),
     ("told_to_stop_in_order", told_to_stop_in_order),
+    ("told_to_stop_before_it_can_hear", told_to_stop_before_it_can_hear),
     ("a_second_signal_kills_at_once", a_second_signal_kills_at_once),
     ("the_time_limit_is_124", the_time_limit_is_124),
 ];
@@ -97,6 +98,23 @@ fn told_to_stop_in_order() {
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
         assert_eq!(ended.lines("stops"), ["agent", "agent gone", "model", "model gone"]);
+    }
+}
+
+/// A signal that comes before gymrun can hear it, or was held back by who started gymrun, is obeyed.
+fn told_to_stop_before_it_can_hear() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
+        let held: SigSet = [signal].into_iter().collect();
+        held.thread_block().expect("a mask");
+        let running = Job::start(&json!({
+            "servers": {"a": server("serve:${port:self} forever")},
+            "driver": driver("append:@DIR/ran:x forever"),
+        }));
+        running.signal(signal);
+        held.thread_unblock().expect("a mask");
+        let ended = running.end();
+        assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
+        assert!(ended.all("process_started").iter().all(|event| event["process"] != "driver"), "it was told before");
     }
 }
 

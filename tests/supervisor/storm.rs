@@ -322,7 +322,7 @@ impl Story {
         self.touch("end");
     }
 
-    /// Until it has signal handlers: it opens its log of events later.
+    /// Until signals are held for it: it opens its log of events later.
     fn wait_for_start(&self) {
         let log = self.path("out").join(self.id()).join("storm/events.jsonl");
         eventually("a log of events", || log.exists().then_some(()));
