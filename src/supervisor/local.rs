@@ -55,7 +55,7 @@ pub(super) struct LocalHost {
     disk_beat: AbortHandle,
     watches: Vec<Option<AbortHandle>>,
     /// Write what the output of units that were started again still owed.
-    former: Vec<JoinHandle<()>>,
+    earlier: Vec<JoinHandle<()>>,
     sampler: Option<Sampler>,
     coroner: Coroner,
     looks: Looks,
@@ -79,7 +79,7 @@ impl LocalHost {
             disk,
             disk_beat,
             watches,
-            former: Vec::new(),
+            earlier: Vec::new(),
             sampler: None,
             coroner: Coroner::new(Proc::default(), std::process::id()),
             looks,
@@ -104,9 +104,9 @@ impl LocalHost {
             self.setting.resolved[unit].put_into(None);
             new = Arc::new(new_slot(&self.setting.resolved[unit]));
         }
-        let former = std::mem::replace(&mut self.slots[unit], new);
+        let earlier = std::mem::replace(&mut self.slots[unit], new);
         let (name, sink) = (self.setting.plan.units[unit].name.clone(), self.setting.sink.clone());
-        self.former.push(tokio::spawn(async move { former.finish(&name, &sink).await }));
+        self.earlier.push(tokio::spawn(async move { earlier.finish(&name, &sink).await }));
     }
 
     /// What is called, on the spawning thread, once the child runs or does not.
@@ -183,7 +183,7 @@ impl LocalHost {
         let units = self.slots.iter().zip(&self.setting.plan.units);
         let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink));
         futures_util::future::join_all(all).await;
-        futures_util::future::join_all(self.former.drain(..)).await;
+        futures_util::future::join_all(self.earlier.drain(..)).await;
         self.logs.finish(&self.setting.plan);
         self.disk_beat.abort();
         self.disk.look_aside().await;

@@ -21,9 +21,8 @@ impl Latest {
         let mut sample = sample.clone();
         let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for tree in &mut sample.trees {
-            let former =
-                latest.iter().flat_map(|s| &s.trees).find(|t| (&t.process, t.pid) == (&tree.process, tree.pid));
-            tree.pss = tree.pss.or_else(|| former.and_then(|former| former.pss));
+            let last = latest.iter().flat_map(|s| &s.trees).find(|t| (&t.process, t.pid) == (&tree.process, tree.pid));
+            tree.pss = tree.pss.or_else(|| last.and_then(|last| last.pss));
         }
         *latest = Some(sample);
     }

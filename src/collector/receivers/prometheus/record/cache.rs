@@ -61,7 +61,7 @@ impl Cache {
         self.dropped.insert(text.into(), self.scrape);
     }
 
-    /// The place of a series of former pages or of this one. Pages keep their order, so it is mostly the one after the
+    /// The place of a series of earlier pages or of this one. Pages keep their order, so it is mostly the one after the
     /// last.
     pub fn find(&mut self, text: &[u8]) -> Option<usize> {
         let expected = self.series.get_index(self.next).is_some_and(|(known, _)| **known == *text);
@@ -93,10 +93,10 @@ impl Cache {
         Series::new(labels, origin)
     }
 
-    /// The series that the former scrape had and this one lacks, each label set once.
+    /// The series that the last scrape had and this one lacks, each label set once.
     pub fn gone(&self) -> Vec<&Series> {
-        let former = self.scrape - 1;
-        let missed = |cached: &&Cached| cached.tracked != 0 && cached.tracked == former;
+        let last = self.scrape - 1;
+        let missed = |cached: &&Cached| cached.tracked != 0 && cached.tracked == last;
         let missed: Vec<&Series> = self.series.values().filter(missed).map(|cached| &cached.series).collect();
         if missed.is_empty() {
             return missed;

@@ -1,8 +1,8 @@
-//! What the pages of one target become, each with what the former ones had.
+//! What the pages of one target become, each with what the earlier ones had.
 
 mod cache;
-mod former;
 mod labels;
+mod repeat;
 mod rules;
 mod target;
 #[cfg(test)]

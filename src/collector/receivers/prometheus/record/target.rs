@@ -1,10 +1,10 @@
 //! What a fetched page becomes.
 //!
 //! A page is all or nothing: one broken line and none of its samples is recorded, as in the reference. The counts of
-//! the report then say how far it was read. A series that was in the former page and is not in this one (or the target
+//! the report then say how far it was read. A series that was in the last page and is not in this one (or the target
 //! is down) gets one point that says so; series with timestamps of their own do not, unless they are to be tracked.
 //!
-//! A page that differs from the former one in its values alone takes a shorter way to the same points: see [`Former`].
+//! A page that differs from the last one in its values alone takes a shorter way to the same points: see [`Repeat`].
 //!
 //! All of this is pure: [`Memory::record`] takes the page and the times and gives the payload.
 
@@ -14,8 +14,8 @@ use super::super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
 use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series, Slot};
 use super::super::relabel::{Builder, apply};
 use super::cache::Cache;
-use super::former::{Former, Trail};
 use super::labels::{Labels, METRIC_NAME, add_target, of_report};
+use super::repeat::{Repeat, Trail};
 use super::rules::Rules;
 use crate::otlp::Payload;
 
@@ -66,8 +66,8 @@ pub struct Memory {
     reports: Vec<Series>,
     metadata: Metadata,
     warned: HashSet<String>,
-    /// The former scrape, if it may be made again with other values.
-    pub(super) former: Option<Former>,
+    /// The last scrape, if it may be made again with other values.
+    pub(super) repeat: Option<Repeat>,
 }
 
 /// What the report says of a page.
@@ -103,12 +103,12 @@ struct Reading<'r> {
 impl Memory {
     /// Turns a page, or the reason why there is none, into points.
     pub fn record(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
-        let former = self.former.take();
-        let again = former.zip(page.ok()).and_then(|(former, page)| former.again(rules, page, times));
+        let repeat = self.repeat.take();
+        let again = repeat.zip(page.ok()).and_then(|(repeat, page)| repeat.again(rules, page, times));
         if let Some(again) = again {
             let record = self.written(&again.batch, rules, None, Vec::new());
-            // For the cache, which was not asked, this scrape and the former one are the same.
-            self.former = Some(again);
+            // For the cache, which was not asked, this scrape and the last one are the same.
+            self.repeat = Some(again);
             return record;
         }
         self.record_anew(rules, page, times)
@@ -155,7 +155,7 @@ impl Memory {
         let Reading { batch, warnings, trail, counts, .. } = reading;
         let record = self.written(&batch, rules, error, warnings);
         let trail = trail.filter(|_| settled);
-        self.former = trail.map(|trail| Former { trail, batch, reports, counts });
+        self.repeat = trail.map(|trail| Repeat { trail, batch, reports, counts });
         record
     }
 

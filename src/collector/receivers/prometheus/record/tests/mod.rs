@@ -9,10 +9,10 @@ use prost::Message as _;
 use super::target::Record;
 use super::{Failure, Labels, Memory, Page, Rules, Times};
 
-mod former;
 mod labels;
 mod limits;
 mod pages;
+mod repeat;
 mod types;
 
 fn rules(labels: &[(&str, &str)]) -> Rules {

@@ -1,4 +1,4 @@
-//! Pages that differ from the former one in their values alone are read in a shorter way: it makes the same points.
+//! Pages that differ from the last one in their values alone are read in a shorter way: it makes the same points.
 
 use super::super::super::relabel::{Action, Names, Pattern, Rule};
 use super::{Target, points, report, rules};
@@ -16,20 +16,20 @@ impl Pair {
 
     /// Both make the same of a page; gives whether the next one may be read in the shorter way.
     fn page(&mut self, body: &str, content_type: Option<&str>) -> bool {
-        self.full.memory.former = None;
+        self.full.memory.repeat = None;
         let short = self.short.page(body, content_type);
         let full = self.full.page(body, content_type);
         assert_eq!(points(&short), points(&full), "{body:?}");
         assert_eq!(short.payload.encode(), full.payload.encode(), "{body:?}");
         assert_eq!((&short.error, &short.warnings), (&full.error, &full.warnings), "{body:?}");
         assert_eq!(short.broken_points, full.broken_points, "{body:?}");
-        self.short.memory.former.is_some()
+        self.short.memory.repeat.is_some()
     }
 
     fn down(&mut self) {
-        self.full.memory.former = None;
+        self.full.memory.repeat = None;
         assert_eq!(self.short.down().payload.encode(), self.full.down().payload.encode());
-        assert!(self.short.memory.former.is_none());
+        assert!(self.short.memory.repeat.is_none());
     }
 }
 
@@ -55,7 +55,7 @@ fn other_values_make_the_same_points_either_way() {
                 assert!(pair.page(&other, Some(content_type)), "{other}");
             }
         }
-        assert!(pair.short.memory.former.is_some());
+        assert!(pair.short.memory.repeat.is_some());
     }
 }
 
@@ -83,7 +83,7 @@ fn what_else_may_happen_meanwhile() {
         for _ in 0..3 {
             pair.page(TEXT, None);
         }
-        assert!(pair.short.memory.former.is_some());
+        assert!(pair.short.memory.repeat.is_some());
         match round {
             0 => pair.down(),
             1 => drop(pair.page("", None)),
@@ -101,7 +101,7 @@ fn what_else_may_happen_meanwhile() {
             pair.page(page, None);
         }
     }
-    assert!(pair.short.memory.former.is_some());
+    assert!(pair.short.memory.repeat.is_some());
     // A type behind its series counts from the next scrape on, a help text, too.
     for page in ["b_total 1\n# TYPE b counter\n", "b_total 1\n# HELP b One.\n", "b_total 1\n# HELP b Two.\n"] {
         for _ in 0..3 {
@@ -130,7 +130,7 @@ fn dropped_series_and_limits_count_as_before() {
     for value in 1..5 {
         pair.page(&format!("a {value}\nb {value}\nc {value}\n"), None);
     }
-    assert!(pair.short.memory.former.is_some());
+    assert!(pair.short.memory.repeat.is_some());
     assert_eq!(report(&pair.short.page("a 1\nb 2\nc 3\n", None)), [1, 3, 2, 0]);
     // What relabelling drops has to be a number all the same.
     pair.full.page("a 1\nb 2\nc 3\n", None);

@@ -1,7 +1,7 @@
-//! A page that differs from the former one in its values alone, as most do.
+//! A page that differs from the last one in its values alone, as most do.
 //!
 //! What stands between the values is kept and compared as it is. If all of it is the same, then so are the series, their
-//! order and their metadata, and the former batch becomes the new one by other values and another time. If not, the
+//! order and their metadata, and the last batch becomes the new one by other values and another time. If not, the
 //! page is read in full. Pages with timestamps or exemplars, or with anything that was to be said of them, are not kept.
 
 use std::ops::Range;
@@ -66,9 +66,9 @@ impl Trail {
     }
 }
 
-/// What the former scrape made.
+/// What the last scrape made.
 #[derive(Debug)]
-pub(super) struct Former {
+pub(super) struct Repeat {
     pub trail: Trail,
     pub batch: Batch,
     /// Where the values of the report go; nowhere if the page describes one of them so that it does not fit.
@@ -76,8 +76,8 @@ pub(super) struct Former {
     pub counts: Counts,
 }
 
-impl Former {
-    /// The same for a page that differs from the former one in values alone; None for any other.
+impl Repeat {
+    /// The same for a page that differs from the last one in values alone; None for any other.
     pub fn again(mut self, rules: &Rules, page: &Page, times: Times) -> Option<Self> {
         let dialect = dialect_of(page.content_type.as_deref(), rules.fallback).ok();
         if dialect != Some(self.trail.dialect) || !self.trail.follow(&page.body, &mut self.batch) {
