@@ -6,11 +6,6 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long processes that were killed may take to leave.
-const LEAVING: Duration = Duration::from_millis(100);
 
 /// A directory of the hierarchy.
 #[derive(Debug)]
@@ -33,17 +28,17 @@ impl Cgroup {
         Self { path: path.to_owned(), name: String::new() }
     }
 
-    /// Makes it anew once nothing lives in it any more: a kernel that has killed a cgroup kills what is forked into it
-    /// later, too.
-    pub fn renew(&self) -> io::Result<()> {
-        let end = Instant::now() + LEAVING;
-        while let Err(error) = self.remove() {
-            if Instant::now() >= end {
-                return Err(error);
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        DirBuilder::new().create(&self.path)
+    /// A new one in its place: a kernel that has killed a cgroup kills what is forked into it later, too. Where what was
+    /// killed has not left yet, nobody waits: the new one stands beside, with a number, and the old one goes with the job's.
+    pub fn renew(&self) -> io::Result<Self> {
+        let last = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let (stem, life) = last.split_once('.').unwrap_or((&last, "1"));
+        let last = match self.remove() {
+            Ok(()) => last.to_string(),
+            Err(_) => format!("{stem}.{}", life.parse::<u32>().unwrap_or(1).saturating_add(1)),
+        };
+        let parent_name = self.name.rsplit_once('/').map_or("", |(parent, _)| parent);
+        Self::make(self.path.parent().unwrap_or(Path::new("/")), parent_name, &last)
     }
 
     /// Where it is in the file system.
@@ -115,5 +110,27 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::Cgroup;
+
+    #[test]
+    fn a_new_one_takes_the_place_or_stands_beside_one_that_is_not_empty_yet() {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let first = Cgroup::make(scratch.path(), "/x.slice/job", "0-a").expect("it is made");
+        let second = first.renew().expect("it is made");
+        assert_eq!((second.path(), second.name()), (first.path(), "/x.slice/job/0-a"));
+        // Something is still in it.
+        fs::write(second.path().join("file"), "").expect("a scratch file");
+        let third = second.renew().expect("it is made");
+        assert_eq!((third.path(), third.name()), (&*scratch.path().join("0-a.2"), "/x.slice/job/0-a.2"));
+        assert_eq!(third.renew().expect("it is made").name(), third.name());
+        fs::write(third.path().join("file"), "").expect("a scratch file");
+        assert_eq!(third.renew().expect("it is made").name(), "/x.slice/job/0-a.3");
     }
 }

@@ -116,6 +116,12 @@ impl Proc {
         Cgroups { proc: self.clone(), mounts }
     }
 
+    /// The cgroup of a process in the one hierarchy of version 2, as the kernel names it to us.
+    #[must_use]
+    pub fn cgroup_name(&self, pid: i32) -> Option<String> {
+        Memberships::of(self, pid)?.unified?.into_os_string().into_string().ok()
+    }
+
     /// How many processes of the whole host the kernel has killed for memory since it booted; `None` if it does not say.
     #[must_use]
     pub fn oom_kills(&self) -> Option<u64> {

@@ -28,13 +28,6 @@ impl Members {
 }
 
 impl Proc {
-    /// The cgroup of a process in the one hierarchy of version 2, as the kernel names it to us.
-    #[must_use]
-    pub fn cgroup_name(&self, pid: i32) -> Option<String> {
-        let text = fs::read_to_string(self.file(pid, "cgroup")).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("0::")).map(str::to_owned)
-    }
-
     /// The children of a process, those of all its threads.
     #[must_use]
     pub fn children(&self, pid: i32) -> Vec<i32> {
@@ -119,10 +112,19 @@ impl Proc {
             let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
             marked.or_else(|| {
                 let stat = self.stat(pid)?;
-                units.iter().position(|u| u.root.pid == stat.group || u.root.pid == stat.session)
+                units.iter().position(|unit| self.kept(unit.root, &stat))
             })
         };
         adopted.iter().filter_map(|pid| Some((*pid, owner(*pid)?))).collect()
+    }
+
+    /// Whether an orphan kept the group or the session of that very process. The number is reserved while the group or the
+    /// session lives; once another has it, or where the orphan is older, it is another's.
+    fn kept(&self, root: Identity, orphan: &Stat) -> bool {
+        let same_number = root.pid == orphan.group || root.pid == orphan.session;
+        same_number
+            && orphan.identity.started >= root.started
+            && self.identity(root.pid).is_none_or(|holder| holder == root)
     }
 
     /// The children of all processes, by one look at each.
@@ -218,5 +220,11 @@ mod tests {
         process(root.path(), 10, 10, 'S', "", &[(10, "")]);
         let units = [Members { root: Identity { pid: 10, started: 6 }, mark: "j:a".into(), cgroup: None }];
         assert_eq!(Proc::at(root.path()).members(&units, &[]), [Vec::new()]);
+        // Nor is an orphan whose group has that number now; nor one that is older than a root that is gone.
+        process(root.path(), 11, 10, 'S', "", &[(11, "")]);
+        process(root.path(), 21, 20, 'S', "", &[(21, "")]);
+        let late = Members { root: Identity { pid: 20, started: 8 }, mark: "j:b".into(), cgroup: None };
+        let members = Proc::at(root.path()).members(&[units[0].clone(), late], &[11, 21]);
+        assert_eq!(members, [Vec::new(), Vec::new()]);
     }
 }

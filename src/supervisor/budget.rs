@@ -18,6 +18,10 @@ pub const HURRIED_TOTAL: Duration = Duration::from_secs(25);
 pub const COLLECTOR_SHARE: Duration = Duration::from_secs(5);
 /// For the last scrape of a hurried stop, and for the kills themselves.
 const RESERVE: Duration = Duration::from_millis(1500);
+/// How much longer than a hurried stop gymrun waits for the death of what was killed.
+const BEYOND: Duration = Duration::from_secs(2);
+/// What is killed gets that in any case: even a healthy machine takes a moment.
+const DYING: Duration = Duration::from_millis(500);
 /// What everybody who waits during a stop looks at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
@@ -56,13 +60,23 @@ impl Pace {
         }
     }
 
-    /// When SIGKILL is due for the collector that was asked to stop at `started`.
+    /// When SIGKILL is due for what is stopped last, and was asked to at `started`: the collector, and what nobody owns.
     #[must_use]
-    pub fn kill_collector_at(self, started: Instant, wait: Duration) -> Instant {
+    pub fn kill_last_at(self, started: Instant, wait: Duration) -> Instant {
         match self {
             Self::Leisurely => started + wait,
             Self::Hurried { since, .. } => (started + wait).min((since + HURRIED_TOTAL).max(started)),
             Self::Kill => started,
+        }
+    }
+
+    /// When to give up what has got SIGKILL since `started` and does not die, though there was a `limit` for that.
+    #[must_use]
+    pub fn give_up_at(self, started: Instant, limit: Duration) -> Instant {
+        match self {
+            Self::Leisurely => started + limit,
+            Self::Hurried { since, .. } => (started + limit).min((since + HURRIED_TOTAL + BEYOND).max(started + DYING)),
+            Self::Kill => started + limit.min(BEYOND),
         }
     }
 
@@ -160,9 +174,26 @@ mod tests {
         // The last of a chain that took its time is killed before the collector's share begins.
         let late = since + Duration::from_secs(19);
         assert_eq!(pace.kill_at(late, grace), since + HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE));
-        assert_eq!(pace.kill_collector_at(late, Duration::from_secs(30)), since + HURRIED_TOTAL);
+        assert_eq!(pace.kill_last_at(late, Duration::from_secs(30)), since + HURRIED_TOTAL);
         assert_eq!(Pace::Leisurely.kill_at(late, grace), late + grace);
-        assert_eq!(Pace::Kill.kill_collector_at(late, grace), late);
+        assert_eq!(Pace::Kill.kill_last_at(late, grace), late);
+    }
+
+    #[test]
+    fn what_does_not_die_is_given_up_before_slurm_gives_gymrun_up() {
+        let since = Instant::now();
+        let pace = Pace::Hurried { since, scale: 1.0 };
+        let limit = Duration::from_secs(5);
+        let end = since + Duration::from_secs(29);
+        for after in 0..28 {
+            let started = since + Duration::from_secs(after);
+            let given_up = pace.give_up_at(started, limit);
+            assert!(given_up > started && given_up <= end.min(started + limit), "{after}");
+            // An orphan that ignores SIGTERM at the very end gets SIGKILL in time, too.
+            assert!(pace.kill_last_at(started, Duration::from_secs(1)) < given_up, "{after}");
+        }
+        assert_eq!(Pace::Leisurely.give_up_at(end, limit), end + limit);
+        assert!(Pace::Kill.give_up_at(since, limit) < since + limit);
     }
 
     #[tokio::test]

@@ -109,7 +109,7 @@ impl CollectorLink {
             said.get_or_insert_with(|| Err("the collector did not answer in time".into()));
         }
         let wait = self.wait;
-        let kill_at = move |pace: Pace, started: Instant| pace.kill_collector_at(started, wait);
+        let kill_at = move |pace: Pace, started: Instant| pace.kill_last_at(started, wait);
         let health = self.health.as_ref().filter(|_| self.embedded);
         let now = Instant::now();
         if let Some(address) = health

@@ -67,6 +67,8 @@ pub(super) struct Ended<H> {
     pub(super) failures: Vec<Option<String>>,
     pub(super) explanations: Vec<Option<String>>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
+    /// The pace at the end, which is that of what still is to be done.
+    pub(super) pace: Pace,
 }
 
 impl<H: Host> Engine<H> {
@@ -120,6 +122,7 @@ impl<H: Host> Engine<H> {
             failures: self.failures,
             explanations: self.explanations,
             reports: self.reports,
+            pace: *self.pace.borrow(),
         }
     }
 

@@ -97,13 +97,14 @@ impl LocalHost {
         if self.slots[unit].root.get().is_none() {
             return;
         }
-        let mut new = Arc::new(new_slot(&self.setting.resolved[unit]));
-        if let Some(Err(error)) = new.cgroup.as_ref().map(|cgroup| cgroup.renew()) {
-            let message = format!("its cgroup cannot be made anew ({error}): its processes are found by a walk");
-            self.report(Report::Warning { unit: Some(unit), message, hint: None });
-            self.setting.resolved[unit].put_into(None);
-            new = Arc::new(new_slot(&self.setting.resolved[unit]));
+        if let Some(cgroup) = self.slots[unit].cgroup.as_ref() {
+            let renewed = cgroup.renew().inspect_err(|error| {
+                let message = format!("its cgroup cannot be made anew ({error}): its processes are found by a walk");
+                self.report(Report::Warning { unit: Some(unit), message, hint: None });
+            });
+            self.setting.resolved[unit].put_into(renewed.ok().map(Arc::new));
         }
+        let new = Arc::new(new_slot(&self.setting.resolved[unit]));
         let earlier = std::mem::replace(&mut self.slots[unit], new);
         let (name, sink) = (self.setting.plan.units[unit].name.clone(), self.setting.sink.clone());
         self.earlier.push(tokio::spawn(async move { earlier.finish(&name, &sink).await }));

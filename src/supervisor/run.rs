@@ -93,7 +93,7 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
     };
     let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
     containment.dismiss_guard();
-    let swept = teardown::sweep(&containment).await;
+    let swept = teardown::sweep(&containment, ended.pace).await;
     if swept.count > 0 {
         let more = if swept.count > swept.found.len() { ", ..." } else { "" };
         let list = swept.found.join(", ");

@@ -112,14 +112,14 @@ impl Stop {
 
     async fn kill(&mut self) {
         let mut killed: HashSet<Identity> = HashSet::new();
-        let limit = Instant::now() + KILL_LIMIT;
+        let start = Instant::now();
         let mut pause = SHORTEST_LOOK;
         loop {
             let left = self.left().await;
             if left.is_empty() && !self.slot.running() {
                 break;
             }
-            if Instant::now() >= limit {
+            if Instant::now() >= self.pace.borrow().give_up_at(start, KILL_LIMIT) {
                 let pids: Vec<String> = left.iter().map(|s| s.identity.pid.to_string()).collect();
                 self.report(Report::Warning {
                     unit: Some(self.unit),
@@ -184,16 +184,19 @@ pub(super) struct Swept {
 }
 
 /// Ends whatever is still a descendant of gymrun, spawned by it or not, except what was there before it began: asks it to
-/// stop, gives it a moment, and kills it with all that is in the job's cgroup.
-pub(super) async fn sweep(containment: &Containment) -> Swept {
+/// stop, gives it a moment, and kills it with all that is in the job's cgroup. What `pace` leaves of a hurried stop is
+/// all that it takes.
+pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
     let proc = Proc::default();
     let mut swept = Swept::default();
     let mut told: HashSet<Identity> = HashSet::new();
     let start = Instant::now();
+    let kill_at = pace.kill_last_at(start, STRAY_GRACE);
+    let give_up_at = pace.give_up_at(kill_at, KILL_LIMIT);
     let mut pause = SHORTEST_LOOK;
     loop {
         let left = descendants(&proc);
-        let killing = start.elapsed() >= STRAY_GRACE;
+        let killing = Instant::now() >= kill_at;
         if killing {
             containment.kill();
         }
@@ -212,7 +215,7 @@ pub(super) async fn sweep(containment: &Containment) -> Swept {
         }
         // A process that forks and ends all the time may be between two looks; children that cannot be reaped may not.
         let none = process::childless();
-        if none || start.elapsed() >= STRAY_GRACE + KILL_LIMIT {
+        if none || Instant::now() >= give_up_at {
             // What has moved itself below another parent is still in the job's cgroup.
             containment.kill();
             // What was seen above may have died of it since.
