@@ -19,11 +19,17 @@ pub enum Means {
     Cgroup {
         /// The directory that holds them.
         cgroup: String,
+        /// What is left behind if gymrun is killed by SIGKILL, and why; absent if nothing is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unguarded: Option<String>,
     },
     /// gymrun is their subreaper, and walks the tree.
     Walk {
         /// Why there are no cgroups.
         because: String,
+        /// The same.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unguarded: Option<String>,
     },
 }
 

@@ -43,7 +43,8 @@ pub struct Containment {
 struct Job {
     cgroup: Cgroup,
     _lock: File,
-    guard: Option<Guard>,
+    /// Why there is none, if there should be one.
+    guard: Result<Guard, Option<io::Error>>,
 }
 
 impl Containment {
@@ -69,6 +70,22 @@ impl Containment {
         self.job.as_ref().map(|job| job.cgroup.path()).map_err(String::as_str)
     }
 
+    /// What stays behind if gymrun itself is killed by SIGKILL, and why; `None` if nothing does.
+    #[must_use]
+    pub fn unguarded(&self) -> Option<String> {
+        let why = match &self.job {
+            Ok(Job { guard: Err(Some(error)), .. }) => {
+                format!("the guard of the job's cgroup cannot be started ({error})")
+            }
+            Ok(_) => return None,
+            Err(_) => "there is no cgroup to kill".to_owned(),
+        };
+        Some(format!(
+            "{why}: if gymrun itself is killed by SIGKILL, what its processes have started lives on until the next run in \
+             this job directory"
+        ))
+    }
+
     /// Makes the cgroup of a unit; `None` if there are none.
     #[must_use]
     pub fn unit(&self, number: usize, name: &str) -> Option<io::Result<Cgroup>> {
@@ -81,7 +98,7 @@ impl Containment {
     /// Ends the guard: from now on nobody kills the cgroup but by [`Containment::kill`].
     pub fn dismiss_guard(&mut self) {
         if let Ok(job) = &mut self.job {
-            job.guard = None;
+            job.guard = Err(None);
         }
     }
 
@@ -154,8 +171,7 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
                 let _ = cgroup.remove();
                 return Err("the kernel is older than 5.14: it has no `cgroup.kill`".to_owned());
             }
-            // Without one a killed gymrun leaves more behind; nothing else changes.
-            let guard = Guard::start(&cgroup).ok();
+            let guard = Guard::start(&cgroup).map_err(Some);
             return Ok(Job { cgroup, _lock: lock, guard });
         }
     }
@@ -185,7 +201,7 @@ fn lock(path: &Path) -> Option<File> {
 fn left(path: &Path) -> Option<Job> {
     let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
     let lock = lock(path).filter(|_| named)?;
-    Some(Job { cgroup: Cgroup::at(path), _lock: lock, guard: None })
+    Some(Job { cgroup: Cgroup::at(path), _lock: lock, guard: Err(None) })
 }
 
 /// The pids of what lives in the cgroup that a killed gymrun left.

@@ -14,7 +14,7 @@ use crate::plan::Stdin;
 use crate::procfs::{Identity, Proc};
 
 use super::cgroup::Cgroup;
-use super::spawn::{Image, spawn};
+use super::spawn::{Image, Refused, Step, spawn};
 use super::{program, terminal};
 
 /// Where a child's output goes.
@@ -106,7 +106,10 @@ impl Launch {
     /// Starts the child. To be called on the one spawning thread, with the registry's gate held.
     pub(super) fn start(self) -> Result<Started, LaunchError> {
         let system = |what: &str, error: &io::Error| {
-            LaunchError::new(LaunchErrorKind::System, format!("cannot make {what} for `{}`: {error}", show(&self.argv)))
+            LaunchError::new(
+                LaunchErrorKind::System,
+                format!("cannot make {what} for `{}`: {}", show(&self.argv), program::in_words(error)),
+            )
         };
         let word = self.argv.first().cloned().unwrap_or_default();
         let path = program::find(&word, &self.cwd, self.search.as_deref())?;
@@ -146,14 +149,17 @@ impl Launch {
             has_terminal,
         };
         let mut outside = None;
-        let inside = self.cgroup.as_ref().map(|cgroup| spawn(&image, Some(cgroup.open()?.as_fd())));
+        let inside = self.cgroup.as_ref().map(|cgroup| {
+            let directory = cgroup.open().map_err(|error| Refused { step: Step::Fork, error })?;
+            spawn(&image, Some(directory.as_fd()))
+        });
         let pid = match inside {
             Some(Ok(pid)) => Ok(pid),
             // What is wrong may be the cgroup or the program: without the one the other is seen.
-            Some(Err(error)) => spawn(&image, None).inspect(|_| outside = Some(error)),
+            Some(Err(refused)) => spawn(&image, None).inspect(|_| outside = Some(refused.error)),
             None => spawn(&image, None),
         };
-        let pid = pid.map_err(|error| program::refusal(&path, &error))?;
+        let pid = pid.map_err(|refused| program::refusal(&path, &self.cwd, &refused))?;
         if has_terminal {
             terminal::lend(pid);
         }

@@ -37,6 +37,23 @@ pub fn hold_signals() -> io::Result<()> {
     Ok(orders().thread_block()?)
 }
 
+/// Whether one of those that wait has come.
+#[must_use]
+#[expect(unsafe_code, reason = "nix cannot tell which signals wait")]
+pub fn told_meanwhile() -> bool {
+    // SAFETY: zeroed is a valid set, which the call fills in.
+    let waiting = unsafe {
+        let mut waiting = std::mem::zeroed::<libc::sigset_t>();
+        if libc::sigpending(&raw mut waiting) != 0 {
+            return false;
+        }
+        SigSet::from_sigset_t_unchecked(waiting)
+    };
+    // What is ignored waits, too, while it is blocked.
+    let ignored = |signal: Number| signal == Number::SIGHUP && hang_up_ignored();
+    orders().iter().any(|signal| waiting.contains(signal) && !ignored(signal))
+}
+
 fn orders() -> SigSet {
     [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGQUIT].into_iter().collect()
 }
@@ -98,5 +115,26 @@ fn hang_up_ignored() -> bool {
     unsafe {
         let mut now = std::mem::zeroed::<libc::sigaction>();
         libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::raise;
+
+    use super::{Number, hold_signals, orders, told_meanwhile};
+
+    #[test]
+    fn a_signal_that_is_held_is_seen_before_it_is_heard() {
+        // In a thread of its own: what is blocked there, and raised there, is nobody else's.
+        let seen = std::thread::spawn(|| {
+            hold_signals().expect("they can be blocked");
+            let before = told_meanwhile();
+            raise(Number::SIGTERM).expect("it can be raised");
+            let after = told_meanwhile();
+            assert_eq!(orders().wait(), Ok(Number::SIGTERM));
+            (before, after, told_meanwhile())
+        });
+        assert_eq!(seen.join().expect("it ends"), (false, true, false));
     }
 }

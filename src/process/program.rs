@@ -1,18 +1,26 @@
 //! Which file a command means, and why it cannot be run.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, access};
 
 use super::launch::{LaunchError, LaunchErrorKind};
+use super::spawn::{Refused, Step};
 
 /// The file that `word`, the first word of a command, means: a bare name is looked up in `search` (a PATH), a path is
 /// relative to `cwd`.
 pub(super) fn find(word: &OsStr, cwd: &Path, search: Option<&OsStr>) -> Result<PathBuf, LaunchError> {
-    if !cwd.is_dir() {
-        let what = if cwd.exists() { "is not a directory" } else { "does not exist" };
+    let what = match std::fs::metadata(cwd) {
+        Ok(found) if found.is_dir() => None,
+        Ok(_) => Some("is not a directory".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
+        Err(error) => Some(format!("cannot be reached: {error}")),
+    };
+    if let Some(what) = what {
         return Err(LaunchError::new(
             LaunchErrorKind::Directory,
             format!("the working directory `{}` {what}", cwd.display()),
@@ -65,33 +73,85 @@ fn executable(path: &Path) -> Result<(), LaunchError> {
     }
 }
 
-/// What the kernel's refusal to execute an executable file means.
-pub(super) fn refusal(path: &Path, error: &std::io::Error) -> LaunchError {
+/// What it means that a child could not be started though its file can be executed.
+pub(super) fn refusal(path: &Path, cwd: &Path, refused: &Refused) -> LaunchError {
     let shown = path.display();
-    match error.raw_os_error() {
-        Some(libc::ENOENT) => LaunchError::new(
-            LaunchErrorKind::NotFound,
-            format!("`{shown}` cannot be run: the interpreter that it names does not exist"),
+    let Refused { step, error } = refused;
+    let number = error.raw_os_error();
+    match (step, number) {
+        (Step::Directory, _) => LaunchError::new(
+            LaunchErrorKind::Directory,
+            format!("the working directory `{}` cannot be entered: {error}", cwd.display()),
         ),
-        Some(libc::ENOEXEC) => LaunchError::new(
+        (Step::Execute, Some(libc::ENOENT)) => {
+            let named = interpreter(path).map_or_else(String::new, |named| format!(" (`{named}`)"));
+            LaunchError::new(
+                LaunchErrorKind::NotFound,
+                format!("`{shown}` cannot be run: the interpreter that it names does not exist{named}"),
+            )
+        }
+        (Step::Execute, Some(libc::ENOEXEC)) => LaunchError::new(
             LaunchErrorKind::NotExecutable,
             format!("`{shown}` is neither a program for this machine nor a script that begins with `#!`"),
         ),
-        Some(libc::EACCES | libc::EPERM) => {
-            LaunchError::new(LaunchErrorKind::NotExecutable, format!("`{shown}` cannot be run: {error}"))
+        (Step::Execute, Some(libc::EACCES | libc::EPERM)) => {
+            let why = interpreter(path).map_or_else(
+                || "its file system may be mounted `noexec`".to_owned(),
+                |named| format!("its interpreter `{named}` must be executable, too"),
+            );
+            LaunchError::new(LaunchErrorKind::NotExecutable, format!("`{shown}` cannot be run: {error}; {why}"))
         }
-        _ => LaunchError::new(LaunchErrorKind::System, format!("cannot start `{shown}`: {error}")),
+        (Step::Execute, Some(libc::E2BIG)) => LaunchError::new(
+            LaunchErrorKind::System,
+            format!("`{shown}` cannot be run: its command and its environment are too long together ({error})"),
+        ),
+        (Step::Execute, _) => {
+            LaunchError::new(LaunchErrorKind::System, format!("`{shown}` cannot be run: {}", in_words(error)))
+        }
+        (Step::Fork, Some(libc::EAGAIN)) => LaunchError::new(
+            LaunchErrorKind::System,
+            format!(
+                "no process can be made for `{shown}`: as many run as may (`ulimit -u`, or `pids.max` of a cgroup): {error}"
+            ),
+        ),
+        (Step::Fork, _) => LaunchError::new(
+            LaunchErrorKind::System,
+            format!("no process can be made for `{shown}`: {}", in_words(error)),
+        ),
+        (Step::Prepare | Step::Order, _) => {
+            LaunchError::new(LaunchErrorKind::System, format!("cannot start `{shown}`: {}", in_words(error)))
+        }
     }
+}
+
+/// An error of the system; where it is out of descriptors, with the way out.
+pub(super) fn in_words(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => format!("{error}; gymrun itself has all that it may (`ulimit -Hn`)"),
+        Some(libc::ENFILE) => format!("{error}: the whole machine has all that it may (`fs.file-max`)"),
+        _ => error.to_string(),
+    }
+}
+
+/// What a script names behind `#!`.
+fn interpreter(path: &Path) -> Option<String> {
+    let mut begin = [0; 256];
+    let length = File::open(path).and_then(|mut file| file.read(&mut begin)).ok()?;
+    let line = begin[..length].split(|byte| *byte == b'\n').next()?.strip_prefix(b"#!")?;
+    let word = line.trim_ascii().split(u8::is_ascii_whitespace).next()?;
+    Some(String::from_utf8_lossy(word).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
+    use std::collections::BTreeMap;
+    use std::ffi::{OsStr, OsString};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    use super::{LaunchErrorKind, find};
+    use super::{LaunchErrorKind, Refused, Step, find, refusal};
+    use crate::process::spawn::{Image, spawn};
 
     #[test]
     fn the_three_ways_to_be_wrong_are_told_apart() {
@@ -108,5 +168,45 @@ mod tests {
         assert_eq!(kind("plain", dir), Err(LaunchErrorKind::NotExecutable));
         assert_eq!(kind("./plain", dir), Err(LaunchErrorKind::NotExecutable));
         assert_eq!(kind("tool", &dir.join("gone")), Err(LaunchErrorKind::Directory));
+    }
+
+    #[test]
+    fn each_step_names_its_own_culprit() {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let script = scratch.path().join("script");
+        fs::write(&script, "#! /no/such/python -u\n").expect("a scratch file");
+        let said = |step, number| {
+            let refused = Refused { step, error: std::io::Error::from_raw_os_error(number) };
+            let error = refusal(&script, Path::new("/the/cwd"), &refused);
+            (error.code(), error.message)
+        };
+        for (step, number, code, words) in [
+            (Step::Directory, libc::EACCES, 125, "directory `/the/cwd` cannot be entered: Permission denied"),
+            (Step::Directory, libc::ENOENT, 125, "directory `/the/cwd` cannot be entered: No such file"),
+            (Step::Execute, libc::ENOENT, 127, "interpreter that it names does not exist (`/no/such/python`)"),
+            (Step::Execute, libc::EACCES, 126, "its interpreter `/no/such/python` must be executable"),
+            (Step::Execute, libc::ENOEXEC, 126, "neither a program for this machine"),
+            (Step::Execute, libc::E2BIG, 125, "environment are too long together"),
+            (Step::Fork, libc::EAGAIN, 125, "`ulimit -u`"),
+            (Step::Prepare, libc::EMFILE, 125, "`ulimit -Hn`"),
+            (Step::Order, libc::EPERM, 125, "cannot start"),
+        ] {
+            let (got, message) = said(step, number);
+            assert!(got == code && message.contains(words), "{step:?} {number}: {got} {message}");
+        }
+    }
+
+    #[test]
+    fn the_child_says_which_step_failed() {
+        let image = |cwd, path| {
+            let argv = [OsString::from("x")];
+            let environment = BTreeMap::new();
+            let streams = [None; 3];
+            let image = Image { path, argv: &argv, environment: &environment, cwd, streams, has_terminal: false };
+            spawn(&image, None).map_err(|refused| refused.step)
+        };
+        assert_eq!(image(Path::new("/no/such"), Path::new("/bin/sh")), Err(Step::Directory));
+        assert_eq!(image(Path::new("/"), Path::new("/no/such")), Err(Step::Execute));
+        assert_eq!(image(Path::new("/"), Path::new("/\0")), Err(Step::Prepare));
     }
 }

@@ -42,7 +42,7 @@ struct Prepared {
     streams: [Option<OwnedFd>; 3],
     has_terminal: bool,
     parent: i32,
-    /// Closed by a successful exec; else gets the number of the error.
+    /// Closed by a successful exec; else gets the number of the step, and that of the error.
     failed: RawFd,
 }
 
@@ -60,20 +60,55 @@ impl Strings {
     }
 }
 
+/// What could not be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To get everything ready before.
+    Prepare,
+    /// To fork, or to get into the cgroup.
+    Fork,
+    /// To give the child its group, its streams and its limits.
+    Order,
+    /// To enter the working directory.
+    Directory,
+    /// To execute the file.
+    Execute,
+}
+
+/// Why a child could not be started: what failed, and the kernel's word for it.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) step: Step,
+    pub(super) error: io::Error,
+}
+
+impl Step {
+    fn refused(self) -> impl Fn(io::Error) -> Refused {
+        move |error| Refused { step: self, error }
+    }
+
+    /// As the child tells it.
+    fn told(number: u8) -> Self {
+        let steps = [Self::Prepare, Self::Fork, Self::Order, Self::Directory, Self::Execute];
+        steps.into_iter().find(|step| *step as u8 == number).unwrap_or(Self::Order)
+    }
+}
+
 /// Forks, into that cgroup if one is given, and executes. The child is the leader of a process group of its own, dies with
 /// the thread that called this, and has no descriptors but its streams. Its pid once it is executed; an error if it cannot
 /// be, and then nothing of it is left.
-pub(super) fn spawn(image: &Image<'_>, cgroup: Option<BorrowedFd<'_>>) -> io::Result<i32> {
-    let (mut told, failed) = io::pipe()?;
-    let prepared = Prepared::new(image, failed.as_raw_fd())?;
-    let pid = fork(cgroup, &prepared)?;
+pub(super) fn spawn(image: &Image<'_>, cgroup: Option<BorrowedFd<'_>>) -> Result<i32, Refused> {
+    let (mut told, failed) = io::pipe().map_err(Step::Prepare.refused())?;
+    let prepared = Prepared::new(image, failed.as_raw_fd()).map_err(Step::Prepare.refused())?;
+    let pid = fork(cgroup, &prepared).map_err(Step::Fork.refused())?;
     drop(failed);
-    let mut number = [0; 4];
-    if told.read_exact(&mut number).is_err() {
+    let mut said = [0; 5];
+    if told.read_exact(&mut said).is_err() {
         return Ok(pid);
     }
     let _ = wait(Some(pid), libc::WEXITED);
-    Err(io::Error::from_raw_os_error(i32::from_ne_bytes(number)))
+    let [step, number @ ..] = said;
+    Err(Refused { step: Step::told(step), error: io::Error::from_raw_os_error(i32::from_ne_bytes(number)) })
 }
 
 impl Prepared {
@@ -233,31 +268,33 @@ unsafe fn clone(_: Option<BorrowedFd<'_>>, _: &mut [u128], _: &Begin<'_>) -> io:
 unsafe fn become_child(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> ! {
     // SAFETY: all pointers are to whole strings and lists of the parent's.
     unsafe {
-        if put_in_order(prepared, cgroup) {
+        let step = put_in_order(prepared, cgroup).err().unwrap_or(Step::Execute);
+        if step == Step::Execute {
             libc::execvpe(
                 prepared.path.as_ptr(),
                 prepared.argv.pointers.as_ptr(),
                 prepared.environment.pointers.as_ptr(),
             );
         }
-        let number = (*libc::__errno_location()).to_ne_bytes();
-        libc::write(prepared.failed, number.as_ptr().cast(), number.len());
+        let [a, b, c, d] = (*libc::__errno_location()).to_ne_bytes();
+        let said = [step as u8, a, b, c, d];
+        libc::write(prepared.failed, said.as_ptr().cast(), said.len());
         libc::_exit(exit::FAILED)
     }
 }
 
 #[expect(unsafe_code, reason = "the child must be put in order between fork and exec")]
-unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> bool {
+unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> Result<(), Step> {
     // SAFETY: as above.
     unsafe {
         if let Some(cgroup) = cgroup {
             let list = libc::openat(cgroup.as_raw_fd(), c"cgroup.procs".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
             if list < 0 || libc::write(list, c"0".as_ptr().cast(), 1) != 1 {
-                return false;
+                return Err(Step::Fork);
             }
         }
         if libc::setpgid(0, 0) != 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-            return false;
+            return Err(Step::Order);
         }
         // If gymrun died before the call above, nobody will send that signal any more.
         if libc::getppid() != prepared.parent {
@@ -267,11 +304,11 @@ unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> b
             if let Some(stream) = stream
                 && libc::dup2(stream.as_raw_fd(), number) < 0
             {
-                return false;
+                return Err(Step::Order);
             }
         }
         if libc::chdir(prepared.cwd.as_ptr()) != 0 {
-            return false;
+            return Err(Step::Directory);
         }
         for signal in 1..=64 {
             // Fails for those that cannot be changed, which is what is wanted.
@@ -285,6 +322,6 @@ unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> b
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
         // Whatever gymrun itself inherited goes no further; a kernel before 5.11 refuses, and our own are marked.
         libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
-        true
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::events::Sink;
 use crate::plan::{PROCESS_MARK, Plan, process_mark};
-use crate::process::{end_left_cgroup, left_in, send_signal};
+use crate::process::{end_left_cgroup, left_in, send_signal, told_meanwhile};
 use crate::procfs::{Identity, Proc};
 
 /// How long they may take to die of SIGKILL.
@@ -21,7 +21,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 const NAMED: usize = 10;
 
 /// Kills what is left of a former attempt, by its marks and by its cgroup, and says so with `sentence`, which is about the
-/// attempt. To be called before anything of this attempt is started.
+/// attempt. To be called before anything of this attempt is started. A signal that is held meanwhile is obeyed: what was
+/// killed is then not waited for.
 pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sink) {
     let proc = Proc::default();
     let mark = format!("{PROCESS_MARK}={}", process_mark(&plan.job_id, ""));
@@ -41,7 +42,8 @@ pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sin
     let mut named = Vec::new();
     let start = Instant::now();
     let mut left = find();
-    while !left.is_empty() && start.elapsed() < LIMIT {
+    let mut told = false;
+    while !left.is_empty() && !told && start.elapsed() < LIMIT {
         for process in &left {
             let command = proc.command(process.pid);
             if send_signal(*process, None) && killed.insert(*process) && named.len() < NAMED {
@@ -50,6 +52,7 @@ pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sin
         }
         thread::sleep(PAUSE);
         left = find();
+        told = told_meanwhile();
     }
     if let Some(cgroup) = cgroup {
         end_left_cgroup(cgroup);
@@ -66,7 +69,8 @@ pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sin
     }
     if !left.is_empty() {
         let pids: Vec<String> = left.iter().map(|process| process.pid.to_string()).collect();
-        let _ = write!(message, "; could not be killed: pid {}", pids.join(", "));
+        let what = if told { "not waited for, since gymrun was told to stop" } else { "could not be killed" };
+        let _ = write!(message, "; {what}: pid {}", pids.join(", "));
     }
     let hint = "gymrun itself was killed (by SIGKILL, or for memory), or the machine stopped: the last lines of its `events.jsonl` \
                 say how far it was";

@@ -83,10 +83,7 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
     let job_dir = options.job_dir.clone();
     let (reports, inbox) = mpsc::unbounded_channel();
     let mut containment = Containment::choose(&Proc::default());
-    sink.emit(EventKind::Contained(match containment.cgroup() {
-        Ok(path) => Means::Cgroup { cgroup: path.display().to_string() },
-        Err(reason) => Means::Walk { because: reason.to_owned() },
-    }));
+    sink.emit(EventKind::Contained(means(&containment, &sink)));
     let host = match prepare(plan, options, reports, &containment) {
         Ok(host) => host,
         Err(problem) => return Outcome::failed(sentence(&problem)),
@@ -118,6 +115,20 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
         None => {}
     }
     judge(plan, &ended.state, &ended.failures, &ended.explanations, delivery.as_ref())
+}
+
+/// By which means nothing gets away. That there are no cgroups is usual, that a guard fails is not.
+fn means(containment: &Containment, sink: &Sink) -> Means {
+    let unguarded = containment.unguarded();
+    match containment.cgroup() {
+        Ok(path) => {
+            if let Some(unguarded) = &unguarded {
+                sink.warn(None, unguarded.clone(), None);
+            }
+            Means::Cgroup { cgroup: path.display().to_string(), unguarded }
+        }
+        Err(reason) => Means::Walk { because: reason.to_owned(), unguarded },
+    }
 }
 
 /// What the collector said of its delivery; `None` if there was none to say anything.

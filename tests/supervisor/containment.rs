@@ -45,6 +45,9 @@ fn check_means(has_cgroups: bool, ended: &Ended) {
     assert_eq!(contained[0]["by"], if has_cgroups { "cgroup" } else { "walk" }, "{}", contained[0]);
     let said = contained[0][if has_cgroups { "cgroup" } else { "because" }].as_str();
     assert!(said.is_some_and(|said| !said.is_empty()), "{}", contained[0]);
+    // What a SIGKILL of gymrun leaves is said wherever nothing guards the job.
+    let unguarded = contained[0]["unguarded"].as_str();
+    assert_eq!(unguarded.is_some_and(|said| said.contains("SIGKILL")), !has_cgroups, "{}", contained[0]);
 }
 
 fn nothing_gets_away_whatever_it_does() {
