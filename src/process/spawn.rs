@@ -15,6 +15,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 
+use super::descriptors;
 use super::wait::wait;
 use crate::diag::exit;
 
@@ -42,6 +43,8 @@ struct Prepared {
     streams: [Option<OwnedFd>; 3],
     has_terminal: bool,
     parent: i32,
+    /// The limit of open files, if it is another than gymrun's own.
+    descriptors: Option<libc::rlimit>,
     /// Closed by a successful exec; else gets the number of the step, and that of the error.
     failed: RawFd,
 }
@@ -132,6 +135,7 @@ impl Prepared {
             streams,
             has_terminal: image.has_terminal,
             parent: nix::unistd::getpid().as_raw(),
+            descriptors: descriptors::given(),
             failed,
         })
     }
@@ -309,6 +313,11 @@ unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> R
         }
         if libc::chdir(prepared.cwd.as_ptr()) != 0 {
             return Err(Step::Directory);
+        }
+        if let Some(limit) = &prepared.descriptors
+            && libc::setrlimit(libc::RLIMIT_NOFILE, limit) != 0
+        {
+            return Err(Step::Order);
         }
         for signal in 1..=64 {
             // Fails for those that cannot be changed, which is what is wanted.

@@ -22,7 +22,7 @@ use super::teardown;
 use crate::diag::Problem;
 use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
-use crate::process::{Containment, OsSignals};
+use crate::process::{Containment, OsSignals, take_all_descriptors};
 use crate::procfs::Proc;
 
 /// What a run needs besides its plan.
@@ -52,6 +52,7 @@ impl std::fmt::Debug for RunOptions {
 /// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM, SIGHUP and SIGQUIT are orders to stop.
 #[must_use]
 pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
+    take_all_descriptors();
     let sink = options.sink.clone();
     sink.emit(EventKind::JobStarted {
         name: plan.name.clone(),

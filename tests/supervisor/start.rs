@@ -16,6 +16,10 @@ pub const CASES: &[Case] = &[
     ("exec_and_tcp_probes_and_tasks", exec_and_tcp_probes_and_tasks),
     ("a_failed_need_skips_those_that_depend_on_it", a_failed_need_skips_those_that_depend_on_it),
     ("children_start_clean", children_start_clean),
+    (
+        "gymrun_takes_all_descriptors_and_children_get_what_was_given",
+        gymrun_takes_all_descriptors_and_children_get_what_was_given,
+    ),
 ];
 
 fn units_start_when_what_they_need_is_ready() {
@@ -162,4 +166,16 @@ fn children_start_clean() {
         lines.iter().filter(|line| line.starts_with("GYMRUN_") || line.starts_with("GONE")).collect();
     assert_eq!(own.len(), 1, "{own:?}");
     assert!(own[0].starts_with("GYMRUN_PROCESS=t") && own[0].ends_with(":driver"));
+}
+
+#[expect(unsafe_code, reason = "a limit is set between fork and exec")]
+fn gymrun_takes_all_descriptors_and_children_get_what_was_given() {
+    let script = "test $(ulimit -Sn)/$(ulimit -Hn) = 128/512 && grep -q '^Max open files *512 *512' /proc/$PPID/limits";
+    let ended = Job::start_with(&json!({"driver": {"command": ["/bin/sh", "-c", script]}}), |command| {
+        let limit = || Ok(nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, 128, 512)?);
+        // SAFETY: one system call on plain values.
+        unsafe { std::os::unix::process::CommandExt::pre_exec(command, limit) };
+    })
+    .end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
