@@ -11,7 +11,6 @@ use tokio::time::{Instant, timeout};
 
 use super::addresses::Addresses;
 use super::{exec, grpc, http};
-use crate::procfs::ListenerQuery;
 
 /// What is asked, with every reference filled in.
 #[derive(Clone, Debug)]
@@ -95,9 +94,6 @@ impl Bad {
 
 /// How long a connection may lie idle before it is used again.
 const FRESH: Duration = Duration::from_secs(1);
-/// For that long after a refusal the kernel is asked if there is a listener by now, which costs less than a connection. Then
-/// a connection is tried again: what is forwarded elsewhere has no listener here.
-const REFUSED: Duration = Duration::from_secs(1);
 
 /// A connection that was kept, to whom, and since when.
 type Kept = (SocketAddr, TcpStream, Instant);
@@ -110,9 +106,8 @@ pub struct Prober {
     kept: Option<Kept>,
     /// Whether somebody has taken a connection.
     heard: bool,
-    /// When nobody was there, and what the system said.
-    refused: Option<(Instant, Bad)>,
-    query: Option<ListenerQuery>,
+    /// The addresses, if all of them are this machine's own and nobody was there.
+    deserted: Vec<SocketAddr>,
 }
 
 impl Prober {
@@ -125,7 +120,7 @@ impl Prober {
             | TargetKind::Grpc { host, port, .. } => Addresses::new(host.clone(), *port),
             TargetKind::Exec(_) => Addresses::default(),
         };
-        Self { target, addresses, kept: None, heard: false, refused: None, query: None }
+        Self { target, addresses, kept: None, heard: false, deserted: Vec::new() }
     }
 
     /// The limit of one question.
@@ -146,9 +141,8 @@ impl Prober {
             Ok(found) => found?,
             Err(_) => return Err(late()),
         };
-        if let Some(bad) = self.still_refused(&addresses) {
-            return Err(bad);
-        }
+        self.deserted.clear();
+        let here = addresses.iter().all(|address| address.ip().is_loopback()).then(|| addresses.clone());
         let (kind, heard) = (&self.target.kind, self.heard);
         let mut kept = self.kept.take().filter(|(_, _, since)| since.elapsed() < FRESH);
         let mut questions: FuturesUnordered<_> = addresses
@@ -176,21 +170,16 @@ impl Prober {
         }
         let bad = worst.map_or_else(|| Bad::nobody("the host has no address"), |(_, bad)| bad);
         self.heard = bad.effort > Effort::None;
-        self.refused = (!self.heard).then(|| (Instant::now(), bad.clone()));
+        if !self.heard {
+            self.deserted = here.unwrap_or_default();
+        }
         Err(bad)
     }
 
-    /// The last refusal, if the kernel says that it would be the same now.
-    fn still_refused(&mut self, addresses: &[SocketAddr]) -> Option<Bad> {
-        let (_, bad) = self.refused.as_ref().filter(|(since, _)| since.elapsed() < REFUSED)?;
-        if !addresses.iter().all(|address| address.ip().is_loopback()) {
-            return None;
-        }
-        if self.query.is_none() {
-            self.query = ListenerQuery::open();
-        }
-        let query = self.query.as_mut()?;
-        addresses.iter().all(|address| query.listens(*address) == Some(false)).then(|| bad.clone())
+    /// Addresses of this machine, one of which must have a listener before the next answer can be another than the last
+    /// one; none if that is not known.
+    pub(super) fn deserted(&self) -> &[SocketAddr] {
+        &self.deserted
     }
 }
 

@@ -9,6 +9,7 @@ mod ask;
 mod exec;
 mod grpc;
 mod http;
+mod lookout;
 mod schedule;
 #[cfg(test)]
 mod tests;

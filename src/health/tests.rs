@@ -259,7 +259,6 @@ async fn nobody_is_disturbed_by_a_refused_question() {
     for kind in [http("127.0.0.1", port, &["/"]), TargetKind::Tcp { host: "127.0.0.1".into(), port }, grpc] {
         let refused = Bad { text: "connection refused".into(), effort: Effort::None };
         let mut prober = prober(kind, LONG);
-        // By a connection, and by a look.
         assert_eq!([prober.ask().await, prober.ask().await], [Err(refused.clone()), Err(refused)]);
     }
     // Somebody comes at last.

@@ -1,0 +1,157 @@
+//! Waiting until somebody listens on this machine.
+//!
+//! Asked again and again, a server that is not there yet costs a connection that is refused, and each wait the timer, the
+//! events and the tasks of the runtime. One thread does it for all who wait, by a look into the kernel's table of
+//! listeners: half of what a look costs is the wake-up, and looks that are due at nearly the same time share it. The thread
+//! ends when nobody has waited for a while.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use crate::procfs::ListenerQuery;
+
+const SHORTEST: Duration = Duration::from_millis(10);
+/// Noticing takes half of a pause on average: with this, less than a hundredth of what a loop of curl and `sleep 5` takes, and
+/// less CPU time than that takes too.
+const LONGEST: Duration = Duration::from_millis(35);
+/// Looks that are due within that time are one.
+const TOGETHER: Duration = Duration::from_millis(4);
+/// How long the thread stays when nobody waits: who has asked a server in between is soon back.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// Somebody who waits.
+struct Wait {
+    addresses: Vec<SocketAddr>,
+    /// When all of his waiting began.
+    since: Instant,
+    due: Instant,
+    until: Instant,
+    over: oneshot::Sender<()>,
+}
+
+impl Wait {
+    /// A tenth of the time waited so far, between 10 and 35 ms.
+    fn put_off(&mut self, now: Instant) {
+        let pause = (now.saturating_duration_since(self.since) / 10).clamp(SHORTEST, LONGEST);
+        self.due = (now + pause).min(self.until);
+    }
+}
+
+/// How the thread is told, while there is one.
+static THREAD: Mutex<Option<mpsc::Sender<Wait>>> = Mutex::new(None);
+
+/// Waits until somebody listens at one of these addresses of this machine, or until `until`; not less than 10 ms, so that
+/// one who asks whenever this is over asks in peace. `since` is when all the waiting began: looks get rarer with it.
+///
+/// # Errors
+/// The kernel cannot be asked, or there can be no thread.
+pub(super) async fn wait_for_listener(addresses: &[SocketAddr], since: Instant, until: Instant) -> Result<(), ()> {
+    let now = Instant::now();
+    let (over, is_over) = oneshot::channel();
+    let mut wait = Wait { addresses: addresses.to_vec(), since, due: now, until, over };
+    wait.put_off(now);
+    tell(wait)?;
+    is_over.await.map_err(drop)
+}
+
+fn tell(wait: Wait) -> Result<(), ()> {
+    let mut thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
+    if thread.is_none() {
+        let query = ListenerQuery::open().ok_or(())?;
+        let (sender, inbox) = mpsc::channel();
+        let look = move || look_out(&inbox, query);
+        thread::Builder::new().name("lookout".into()).stack_size(128 * 1024).spawn(look).map_err(drop)?;
+        *thread = Some(sender);
+    }
+    thread.as_ref().ok_or(())?.send(wait).map_err(drop)
+}
+
+fn look_out(inbox: &mpsc::Receiver<Wait>, mut query: ListenerQuery) {
+    let mut waits: Vec<Wait> = Vec::new();
+    loop {
+        let next = waits.iter().map(|wait| wait.due).min();
+        let patience = next.map_or(LINGER, |due| due.saturating_duration_since(Instant::now()));
+        match inbox.recv_timeout(patience) {
+            Ok(wait) => waits.push(wait),
+            Err(RecvTimeoutError::Timeout) if waits.is_empty() => {
+                let mut thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
+                // Whoever came meanwhile has been told that there is a thread.
+                let Ok(wait) = inbox.try_recv() else {
+                    *thread = None;
+                    return;
+                };
+                waits.push(wait);
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                waits = look(waits, &mut query);
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+/// Looks for all whose time has come: those who wait on.
+fn look(waits: Vec<Wait>, query: &mut ListenerQuery) -> Vec<Wait> {
+    let now = Instant::now();
+    let still_waiting = |mut wait: Wait| {
+        if wait.due > now + TOGETHER {
+            return Some(wait);
+        }
+        // What the kernel does not say is found out by asking there.
+        if now >= wait.until || wait.addresses.iter().any(|address| query.listens(*address) != Some(false)) {
+            // One who has given up needs no answer.
+            let _ = wait.over.send(());
+            return None;
+        }
+        wait.put_off(now);
+        (!wait.over.is_closed()).then_some(wait)
+    };
+    waits.into_iter().filter_map(still_waiting).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpListener};
+    use std::time::{Duration, Instant};
+
+    use super::wait_for_listener;
+    use crate::procfs::ListenerQuery;
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    /// An address where nobody listens.
+    fn free() -> SocketAddr {
+        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    }
+
+    #[tokio::test]
+    async fn each_who_waits_is_told_of_his_own_listener_or_that_his_time_is_over() {
+        if ListenerQuery::open().is_none() {
+            return;
+        }
+        let start = Instant::now();
+        let (never, soon) = (free(), free());
+        let short = Duration::from_millis(60);
+        let (one, both) = ([never], [never, soon]);
+        let late = wait_for_listener(&one, start, start + short);
+        let found = async {
+            let opened = async {
+                tokio::time::sleep(short).await;
+                TcpListener::bind(soon).expect("nobody else has taken it")
+            };
+            tokio::join!(wait_for_listener(&both, start, start + LONG), opened)
+        };
+        let given_up = tokio::time::timeout(short, wait_for_listener(&one, start, start + LONG));
+        let (late, (found, _listener), given_up) = tokio::join!(late, found, given_up);
+        assert_eq!((late, found), (Ok(()), Ok(())));
+        assert!(given_up.is_err());
+        assert!(start.elapsed() >= short && start.elapsed() < LONG);
+        // It is there already.
+        assert_eq!(wait_for_listener(&[soon], start, Instant::now() + LONG).await, Ok(()));
+    }
+}
