@@ -5,6 +5,7 @@ use std::fmt;
 use nix::sys::signal::Signal;
 use serde::Serialize;
 
+use super::samples::is_zero;
 use crate::diag::bytes;
 
 /// All that was found about one death.
@@ -158,11 +159,6 @@ pub enum Place {
     Temporary,
     /// The job directory.
     JobDirectory,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 fn name(signal: i32) -> String {

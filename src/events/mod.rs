@@ -11,4 +11,5 @@ mod samples;
 pub use ends::{ExitStatus, OutcomeClass, StopReason};
 pub use event::{Event, EventKind, Means, Sink};
 pub use explanation::{Explanation, Finding, Held, MemoryAtDeath, Place, Resource};
+pub(crate) use samples::is_zero;
 pub use samples::{CgroupMemory, Delivery, HostMemory, Sample, SignalDelivery, TreeSample};

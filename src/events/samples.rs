@@ -95,9 +95,9 @@ pub struct SignalDelivery {
     pub dropped: IndexMap<String, u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
+/// Whether a number says nothing, so that it is left out.
+pub(crate) fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl SignalDelivery {

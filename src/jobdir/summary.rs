@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::events::{
-    CgroupMemory, Delivery, Event, EventKind, ExitStatus, Explanation, HostMemory, Means, OutcomeClass,
+    CgroupMemory, Delivery, Event, EventKind, ExitStatus, Explanation, HostMemory, Means, OutcomeClass, is_zero,
 };
 use crate::plan::{Kind, Plan};
 
@@ -83,10 +83,6 @@ pub struct ProcessSummary {
     /// Why it failed or was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
-    *number == T::default()
 }
 
 /// The content of `result.json`.

@@ -39,7 +39,7 @@ unsafe extern "C" fn shed_segments(
     unsafe {
         let program = &*program;
         let headers = std::slice::from_raw_parts(program.dlpi_phdr, usize::from(program.dlpi_phnum));
-        let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096);
+        let page = usize::try_from(crate::procfs::page_size()).unwrap_or(4096);
         for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W == 0)
         {
             let start = usize::try_from(program.dlpi_addr + header.p_vaddr).unwrap_or_default();

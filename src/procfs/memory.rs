@@ -107,7 +107,9 @@ impl Proc {
     }
 }
 
-pub(super) fn page_size() -> u64 {
+/// The bytes of a page.
+#[must_use]
+pub fn page_size() -> u64 {
     use std::sync::OnceLock;
     static SIZE: OnceLock<u64> = OnceLock::new();
     *SIZE.get_or_init(|| {

@@ -23,7 +23,7 @@ pub use cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
 pub use identity::{Identity, Proc, Stat};
 pub use listener::{Holder, Listener};
 pub use listening::ListenerQuery;
-pub use memory::{Host, TreeMemory};
+pub use memory::{Host, TreeMemory, page_size};
 pub use remains::{Limits, Remains};
 pub use space::Space;
 pub use tree::Members;

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use nix::sys::resource::{Resource, getrlimit};
-use nix::unistd::{SysconfVar, sysconf};
 
 use crate::diag::Problem;
+use crate::procfs::page_size;
 
 const WAY_OUT: &str = "put it into a file (`files` of the job) and give the process its path (`gym.file`)";
 /// `ARG_MAX`: that much is always taken.
@@ -28,10 +28,9 @@ pub(super) struct Limits {
 impl Limits {
     /// Asks the system.
     pub(super) fn of_system() -> Self {
-        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|size| usize::try_from(size).ok());
         let stack = getrlimit(Resource::RLIMIT_STACK).map_or(u64::MAX, |(now, _)| now);
         let stack = usize::try_from(stack).unwrap_or(usize::MAX);
-        Self { word: 32 * page.unwrap_or(4096), all: (stack / 4).clamp(ALWAYS, NEVER) }
+        Self { word: 32 * usize::try_from(page_size()).unwrap_or(4096), all: (stack / 4).clamp(ALWAYS, NEVER) }
     }
 
     /// Whether the kernel will take them.

@@ -65,7 +65,7 @@ pub(super) struct LocalHost {
 
 impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
-        let slots = setting.resolved.iter().map(|unit| Arc::new(new_slot(unit))).collect();
+        let slots = setting.resolved.iter().map(|unit| Arc::new(Slot::new(unit))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
         let looks = Looks::start();
         let logs = Logs::new(setting.plan.units.len(), &setting.job_dir, setting.sink.clone());
@@ -104,7 +104,7 @@ impl LocalHost {
             });
             self.setting.resolved[unit].put_into(renewed.ok().map(Arc::new));
         }
-        let new = Arc::new(new_slot(&self.setting.resolved[unit]));
+        let new = Arc::new(Slot::new(&self.setting.resolved[unit]));
         let earlier = std::mem::replace(&mut self.slots[unit], new);
         let (name, sink) = (self.setting.plan.units[unit].name.clone(), self.setting.sink.clone());
         self.earlier.push(tokio::spawn(async move { earlier.finish(&name, &sink).await }));
@@ -394,8 +394,4 @@ impl Host for LocalHost {
             let _ = reports.send(Report::LookedBack { unit, lines, explanation });
         });
     }
-}
-
-fn new_slot(unit: &Resolved) -> Slot {
-    Slot::new(unit.mark.clone(), unit.cgroup.clone())
 }

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::files::last_lines;
+use super::resolve::Resolved;
 use crate::events::Sink;
 use crate::process::{Cgroup, Copier, Finishing};
 use crate::procfs::{Identity, Members, Remains};
@@ -48,14 +49,14 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Nothing runs yet.
-    pub(super) fn new(mark: String, cgroup: Option<Arc<Cgroup>>) -> Self {
+    pub(super) fn new(unit: &Resolved) -> Self {
         Self {
             root: OnceLock::new(),
             since: OnceLock::new(),
             ended: watch::Sender::new(false),
             remains: OnceLock::new(),
-            mark,
-            cgroup,
+            mark: unit.mark.clone(),
+            cgroup: unit.cgroup.clone(),
             copier: OnceLock::new(),
             log: OnceLock::new(),
             was_ready: OnceLock::new(),
