@@ -1,7 +1,7 @@
 //! How many files gymrun may have open.
 //!
 //! It needs one for each port that it keeps, each pipe and each process that it watches, so it takes all that it may. What
-//! it starts gets the limit that gymrun was given: a program that uses select() breaks down with numbers above 1023.
+//! it starts gets the limit that gymrun was given: a program that uses `select()` breaks down with numbers above 1023.
 
 use std::sync::OnceLock;
 
