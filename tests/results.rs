@@ -153,3 +153,46 @@ fn why_a_process_died_stands_on_the_terminal_in_the_result_and_in_the_events() {
     assert!(result["message"].as_str().is_some_and(|message| message.starts_with(&sentence)), "{result}");
     assert!(ended.stderr.contains(&sentence), "{}", ended.stderr);
 }
+
+#[test]
+fn a_kill_for_memory_stands_in_the_result() {
+    let own = std::process::id().cast_signed();
+    let Some(memory) = gymrun::procfs::Proc::default().cgroups().memory(own) else {
+        return harness::skip("memory", "no memory controller is seen");
+    };
+    let file = match memory.version() {
+        gymrun::procfs::CgroupVersion::V1 => "memory.limit_in_bytes",
+        gymrun::procfs::CgroupVersion::V2 => "memory.max",
+    };
+    let cgroup = memory.directory().join(format!("gymrun-test-{own}-result"));
+    let made = std::fs::create_dir(&cgroup).and_then(|()| std::fs::write(cgroup.join(file), "134217728"));
+    if let Err(error) = made {
+        let _ = std::fs::remove_dir(&cgroup);
+        return harness::skip("memory", &format!("no cgroup with a limit can be made: {error}"));
+    }
+    // A line without an end, which it keeps.
+    let job = Job::new("job.yaml", "name: t\notel: {enabled: false}\ndriver: {command: [tail, /dev/zero]}\n");
+    let list = std::fs::File::options().write(true).open(cgroup.join("cgroup.procs")).expect("a cgroup of the test's");
+    let ended = job.start_with(|command| enter(command, list)).end();
+    eventually("its cgroup is empty", || std::fs::remove_dir(&cgroup).ok());
+    assert_eq!(ended.code, Some(137), "{}", ended.stderr);
+    let result = result(&job);
+    let explanation = &result["processes"]["driver"]["explanation"];
+    assert_eq!(explanation["findings"][0]["kind"], "out_of_memory", "{result}");
+    let words = "killed by the kernel for memory: its cgroup's limit is 128 MiB";
+    assert!(explanation["text"].as_str().is_some_and(|text| text.starts_with(words)), "{result}");
+    assert!(result["message"].as_str().is_some_and(|message| message.contains(words)), "{result}");
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    let exits = job.directory().events("process_exited");
+    let exit = exits.iter().find(|e| e["process"] == "driver").expect("it ended");
+    assert_eq!(&exit["explanation"], explanation);
+}
+
+/// Makes what is started a member of a cgroup, by its list.
+#[expect(unsafe_code, reason = "a child is moved before it is executed")]
+fn enter(command: &mut std::process::Command, mut list: std::fs::File) {
+    use std::io::Write as _;
+    use std::os::unix::process::CommandExt as _;
+    // SAFETY: one system call.
+    unsafe { command.pre_exec(move || list.write_all(b"0")) };
+}

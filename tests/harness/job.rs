@@ -130,6 +130,14 @@ impl Job {
         Running::start(&mut command)
     }
 
+    /// Starts it with the command changed.
+    #[track_caller]
+    pub fn start_with(&self, change: impl FnOnce(&mut Command)) -> Running {
+        let mut command = self.command(&["run"], &[]);
+        change(&mut command);
+        Running::start(&mut command)
+    }
+
     /// Starts it with a stdout and a stderr that take nothing as long as what comes with it is there: a full pipe.
     #[track_caller]
     pub fn start_unread(&self, arguments: &[&str]) -> (Program, PipeReader) {

@@ -26,6 +26,7 @@ pub const CASES: &[Case] = &[
     ("names_and_reserved_addresses_mislead_nobody", names_and_reserved_addresses_mislead_nobody),
     ("cpu_time_is_neither_lost_nor_counted_twice", cpu_time_is_neither_lost_nor_counted_twice),
     ("many_processes_and_few_descriptors", many_processes_and_few_descriptors),
+    ("a_sample_of_many_processes_is_cheap", a_sample_of_many_processes_is_cheap),
 ];
 
 fn mib(value: &Value) -> u64 {
@@ -331,4 +332,43 @@ fn many_processes_and_few_descriptors() {
     // gymrun itself is in none of them.
     let all = last["trees"].as_array().expect("a list");
     assert_eq!(all.iter().filter_map(|tree| tree["processes"].as_u64()).sum::<u64>(), 270);
+}
+
+/// Nine servers of thirty processes each, and nothing else to do for gymrun: what it takes is what its samples cost.
+fn a_sample_of_many_processes_is_cheap() {
+    let servers: serde_json::Map<String, Value> = (0..9)
+        .map(|number| {
+            let forks = "fork { forever } ".repeat(29);
+            (format!("s{number}"), server(&format!("{forks} serve:${{port:self}} forever")))
+        })
+        .collect();
+    // The proportions of the default schedule: each fifth sample is an exact one.
+    let running = Job::start(&json!({
+        "pss": true, "interval_seconds": 0.2, "pss_interval_seconds": 1.0, "pss_rss_change": 0.0,
+        "servers": servers, "driver": driver("wait:@DIR/seen"),
+    }));
+    let samples = || {
+        let events = running.events();
+        let samples = events.iter().filter(|event| event["event"] == "memory_sampled");
+        samples.filter(|s| s["trees"].as_array().is_some_and(|t| t.iter().all(|t| t["processes"] == 30))).count()
+    };
+    let after = |count: usize| eventually("more samples", || Some(samples()).filter(|now| *now >= count));
+    let first = after(5);
+    let before = cpu_of(running.pid());
+    let last = after(first + 20);
+    let taken = cpu_of(running.pid()) - before;
+    std::fs::write(running.path("seen"), "").expect("a scratch file");
+    assert_eq!(running.end().code, Some(0));
+    let each = taken / (last - first) as f64;
+    // At one sample a second this is 5 % of one core.
+    assert!(each < 0.05, "{each} s of CPU time a sample");
+}
+
+/// The CPU time of a process without that of its children, in seconds.
+fn cpu_of(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let rest = stat.rsplit_once(") ").expect("a name in parentheses").1;
+    let ticks = rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().expect("a number")).sum::<f64>();
+    let each = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).expect("it is known").expect("it is set");
+    ticks / each as f64
 }
