@@ -87,16 +87,23 @@ struct Reading {
 
 impl Reading {
     fn run(mut self, messages: &Receiver<Message>) -> Summary {
-        for message in messages {
-            match message {
-                Message::Event(event) => self.read(&event),
-                Message::FinishTelemetry(done) => {
-                    self.exporter.finish();
-                    let _ = done.send(());
+        // All that is there already is written at once: nothing waits for more.
+        let mut batch = Vec::new();
+        'reading: while let Ok(first) = messages.recv() {
+            for message in std::iter::once(first).chain(messages.try_iter()) {
+                match message {
+                    Message::Event(event) => self.read(*event, &mut batch),
+                    Message::FinishTelemetry(done) => {
+                        self.take(&mut batch);
+                        self.exporter.finish();
+                        let _ = done.send(());
+                    }
+                    Message::End => break 'reading,
                 }
-                Message::End => break,
             }
+            self.take(&mut batch);
         }
+        self.take(&mut batch);
         if self.unwritten > 0 {
             self.terminal.say(format!("gymrun: warning: {} events are not in events.jsonl", self.unwritten));
         }
@@ -106,29 +113,32 @@ impl Reading {
         self.summary
     }
 
-    fn read(&mut self, event: &Event) {
-        self.take(event);
-        if matches!(event.kind, EventKind::AllReady { .. }) {
-            for kind in lens_warnings(&self.job_dir, &self.plan) {
-                self.take(&Event { kind, ..event.clone() });
-            }
-        }
+    fn read(&self, event: Event, batch: &mut Vec<Event>) {
+        let lens = match event.kind {
+            EventKind::AllReady { .. } => lens_warnings(&self.job_dir, &self.plan),
+            _ => Vec::new(),
+        };
+        let (time, elapsed) = (event.time, event.elapsed);
+        batch.push(event);
+        batch.extend(lens.into_iter().map(|kind| Event { time, elapsed, kind }));
     }
 
-    fn take(&mut self, event: &Event) {
-        if let Err(error) = self.log.append(event) {
+    fn take(&mut self, batch: &mut Vec<Event>) {
+        if let Err((count, error)) = self.log.append(batch) {
             if self.unwritten == 0 {
                 self.terminal.say(format!("gymrun: warning: cannot write events.jsonl: {error}"));
             }
-            self.unwritten += 1;
+            self.unwritten += count;
         }
-        self.summary.apply(event);
-        if matches!(event.kind, EventKind::JobEnded { .. }) {
-            // result.json stands before the last line says that the job is over.
-            self.write_result();
+        for event in batch.drain(..) {
+            self.summary.apply(&event);
+            if matches!(event.kind, EventKind::JobEnded { .. }) {
+                // result.json stands before the last line says that the job is over.
+                self.write_result();
+            }
+            self.exporter.apply(&event);
+            self.terminal.show(event, &self.summary);
         }
-        self.terminal.show(event, &self.summary);
-        self.exporter.apply(event);
     }
 
     fn write_result(&self) {

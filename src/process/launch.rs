@@ -6,6 +6,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,8 +23,9 @@ use super::{program, terminal};
 pub enum Output {
     /// Nowhere.
     Null,
-    /// Both into this file, which the child then owns.
-    File(File),
+    /// Both into this file, which the child then owns: only its owner may read it, and everybody who writes appends. It is
+    /// opened for this one child, so that no other is forked with it.
+    File(PathBuf),
     /// Both into one pipe, so that their order is kept.
     Pipe,
     /// Each into a pipe of its own, so that they stay apart.
@@ -123,11 +125,15 @@ impl Launch {
             let file = File::options().read(true).write(true).open("/dev/null");
             file.map(OwnedFd::from).map_err(|e| system("standard streams", &e))
         };
-        let log = |e: &io::Error| system("a log", e);
         let (stdout, stderr) = match &self.output {
             Output::Null => (null()?, null()?),
-            Output::File(file) => {
-                (file.try_clone().map_err(|e| log(&e))?.into(), file.try_clone().map_err(|e| log(&e))?.into())
+            Output::File(path) => {
+                let log = |e: io::Error| {
+                    let message = format!("cannot open the log `{}`: {e}", path.display());
+                    LaunchError::new(LaunchErrorKind::System, message)
+                };
+                let file = File::options().create(true).append(true).mode(0o600).open(path).map_err(log)?;
+                (file.try_clone().map_err(log)?.into(), file.into())
             }
             Output::Pipe => {
                 let writer = pipe()?;

@@ -216,6 +216,14 @@ impl Census {
     }
 }
 
+/// The time as [`Identity::started`] has it: a process that starts from now on has this or more.
+#[must_use]
+pub fn now() -> u64 {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+    let ticks = now.as_nanos() * u128::from(ticks_per_second()) / 1_000_000_000;
+    u64::try_from(ticks).unwrap_or_default()
+}
+
 /// Of the times in `/proc/PID/stat`.
 pub(super) fn ticks_per_second() -> u64 {
     use std::sync::OnceLock;

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::kept::read;
+
 /// A process beyond doubt: its pid, and when it started (in clock ticks since the machine booted).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity {
@@ -130,7 +132,7 @@ impl Proc {
     /// What the kernel says of a process; `None` if there is none.
     #[must_use]
     pub fn stat(&self, pid: i32) -> Option<Stat> {
-        Stat::parse(&fs::read(self.file(pid, "stat")).ok()?)
+        Stat::parse(&read(&self.file(pid, "stat")).ok()?)
     }
 
     /// Who a pid is now.

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::errno::Errno;
@@ -85,6 +85,14 @@ impl Files {
     pub(super) fn trouble(&mut self) -> Option<Errno> {
         self.trouble.take()
     }
+}
+
+/// All of a file of /proc, by as few reads as can be.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; 4096];
+    let length = fill(&File::open(path)?, &mut buffer)?;
+    buffer.truncate(length);
+    Ok(buffer)
 }
 
 fn fill(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {

@@ -18,7 +18,7 @@ mod space;
 mod tree;
 mod watched;
 
-pub use census::Census;
+pub use census::{Census, now};
 pub use cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
 pub use identity::{Identity, Proc, Stat};
 pub use listener::{Holder, Listener};

@@ -7,7 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 
-use super::identity::{Identity, Proc, Stat};
+use super::identity::{Identity, Proc, Stat, number};
+use super::kept::read;
 
 /// How the processes of one unit are found.
 #[derive(Clone, Debug)]
@@ -35,8 +36,8 @@ impl Proc {
         let tasks = self.file(pid, "task");
         let Ok(entries) = fs::read_dir(&tasks) else { return children };
         for entry in entries.flatten() {
-            match fs::read_to_string(entry.path().join("children")) {
-                Ok(text) => children.extend(text.split_ascii_whitespace().filter_map(|p| p.parse::<i32>().ok())),
+            match read(&entry.path().join("children")) {
+                Ok(list) => children.extend(list.split(u8::is_ascii_whitespace).filter_map(number::<i32>)),
                 // A kernel without CONFIG_PROC_CHILDREN: the parents of all processes say the same, at a higher price.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && entry.path().exists() => {
                     return self.children_by_scan(pid);

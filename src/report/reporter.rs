@@ -33,14 +33,19 @@ pub struct Reporter {
     style: Style,
     live: Option<Live>,
     job_dir: PathBuf,
+    /// Whole lines that wait to be written.
+    waiting: Vec<u8>,
 }
+
+/// So many bytes do not wait.
+const ENOUGH: usize = 64 << 10;
 
 impl Reporter {
     /// A reporter for one job.
     #[must_use]
     pub fn new(style: Style, plan: &Plan) -> Self {
         let live = (style == Style::Live).then(Live::new);
-        Self { style, live, job_dir: PathBuf::from(&plan.job_dir) }
+        Self { style, live, job_dir: PathBuf::from(&plan.job_dir), waiting: Vec::new() }
     }
 
     /// How it shows events.
@@ -61,11 +66,12 @@ impl Reporter {
         }
     }
 
-    /// Shows one event; `summary` has taken it in already. A live view wants it with each event, all want it with the last.
+    /// Shows one event, at the latest when it is flushed; `summary` has taken it in already. A live view wants it with each
+    /// event, all want it with the last.
     pub fn apply(&mut self, event: &Event, summary: Option<&Summary>) {
         if self.style == Style::Json {
             if let Ok(line) = serde_json::to_string(event) {
-                let _ = writeln!(io::stdout().lock(), "{line}");
+                self.say(&line);
             }
             return;
         }
@@ -101,18 +107,33 @@ impl Reporter {
         }
     }
 
-    fn say_all(&self, lines: &[String]) {
-        let say_now = || lines.iter().for_each(|line| say(line));
-        match &self.live {
-            Some(live) => live.drawing().suspend(say_now),
-            None => say_now(),
+    fn say_all(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.say(line));
+    }
+
+    /// Shows a line, at the latest when it is flushed.
+    fn say(&mut self, line: &str) {
+        self.waiting.extend_from_slice(line.as_bytes());
+        self.waiting.push(b'\n');
+        // Whatever draws the live view next must find it below the lines.
+        if self.live.is_some() || self.waiting.len() >= ENOUGH {
+            self.flush();
         }
     }
-}
 
-/// A line on stderr.
-fn say(line: &str) {
-    say_lines(format!("{line}\n").as_bytes());
+    /// Writes what waits.
+    pub(super) fn flush(&mut self) {
+        let lines = std::mem::take(&mut self.waiting);
+        match (&self.live, self.style) {
+            _ if lines.is_empty() => {}
+            (Some(live), _) => live.drawing().suspend(|| say_lines(&lines)),
+            (None, Style::Json) => {
+                let mut out = io::stdout().lock();
+                let _ = out.write_all(&lines).and_then(|()| out.flush());
+            }
+            (None, _) => say_lines(&lines),
+        }
+    }
 }
 
 /// Lines on stderr, those of others before or after them. A closed stderr is nobody's error.

@@ -46,23 +46,29 @@ impl Terminal {
         let count = Arc::clone(&shown);
         Builder::new().name("terminal".to_owned()).spawn(move || {
             let _alive: Sender<()> = alive;
-            for message in messages {
-                match message {
-                    Message::Event(event) => reporter.apply(&event.0, event.1.as_ref()),
-                    Message::Line(line) => (reporter.line_sink())(format!("{line}\n").as_bytes()),
+            while let Ok(first) = messages.recv() {
+                for message in std::iter::once(first).chain(messages.try_iter()) {
+                    match message {
+                        Message::Event(event) => reporter.apply(&event.0, event.1.as_ref()),
+                        Message::Line(line) => {
+                            reporter.flush();
+                            (reporter.line_sink())(format!("{line}\n").as_bytes());
+                        }
+                    }
+                    count.fetch_add(1, Ordering::Relaxed);
                 }
-                count.fetch_add(1, Ordering::Relaxed);
+                reporter.flush();
             }
         })?;
         Ok(Self { style, queue, shown, over })
     }
 
     /// Shows an event that `summary` has taken in already.
-    pub fn show(&self, event: &Event, summary: &Summary) {
+    pub fn show(&self, event: Event, summary: &Summary) {
         if self.style == Style::Json || !matches!(event.kind, EventKind::MemorySampled(_)) {
             // A copy of all processes for each event of each process adds up.
             let wanted = self.style == Style::Live || matches!(event.kind, EventKind::JobEnded { .. });
-            self.send(Message::Event(Box::new((event.clone(), wanted.then(|| summary.clone())))));
+            self.send(Message::Event(Box::new((event, wanted.then(|| summary.clone())))));
         }
     }
 

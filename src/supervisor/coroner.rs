@@ -175,7 +175,7 @@ impl Coroner {
 
     /// Reads what a process still shows that has ended and is not reaped yet.
     pub(super) fn inspect(&self, slot: &Slot, status: ExitStatus) {
-        if let (false, Some(root)) = (status.success(), slot.root.get()) {
+        if let (false, None, Some(root)) = (status.success(), slot.asked.get(), slot.root.get()) {
             let _ = slot.remains.set(Remains::of(&self.proc, &self.cgroups, root.pid));
         }
     }

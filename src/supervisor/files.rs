@@ -1,8 +1,8 @@
 //! Directories and files of a job, written before the first process starts.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use super::resolve::Resolver;
@@ -35,11 +35,6 @@ pub fn write(plan: &Plan, resolver: &Resolver) -> Result<(), Problem> {
 
 fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// Opens a log file for a process that is to own it: only its owner may read it, and everybody who writes appends.
-pub fn open_log(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
 /// The last lines of a log, as text for people.

@@ -127,6 +127,7 @@ impl LocalHost {
                 let _ = slot.root.set(started.identity);
                 let _ = slot.since.set(Instant::now());
                 if let Some(error) = started.outside {
+                    let _ = slot.outside.set(());
                     let message = format!("it does not run in its cgroup ({error}): its processes are found by a walk");
                     sink.warn(Some(&name), message, None);
                 }
@@ -197,12 +198,7 @@ impl Host for LocalHost {
         let planned = &self.setting.plan.units[unit];
         let resolved = &self.setting.resolved[unit];
         let _ = self.slots[unit].log.set(self.logs.path(planned));
-        let (output, log) = match self.logs.output(unit, planned) {
-            Ok(output) => output,
-            Err(message) => {
-                return self.report(Report::SpawnFailed { unit, message, code: crate::diag::exit::FAILED });
-            }
-        };
+        let (output, log) = self.logs.output(unit, planned);
         let launch = Launch {
             argv: resolved.argv.clone(),
             environment: resolved.environment.clone(),
@@ -354,6 +350,7 @@ impl Host for LocalHost {
 
     fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>) {
         self.forget(unit);
+        let _ = self.slots[unit].asked.set(());
         let stop = teardown::Stop {
             unit,
             slot: Arc::clone(&self.slots[unit]),

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::open_log;
 use super::machine::UnitId;
 use crate::events::{EventKind, Sink};
 use crate::plan::{Kind, LogMode, Plan, Unit, older_log};
@@ -29,11 +28,10 @@ impl Logs {
     }
 
     /// What a unit's output becomes, and the log that gymrun writes for it.
-    pub(super) fn output(&mut self, id: UnitId, unit: &Unit) -> Result<(Output, Option<Log>), String> {
+    pub(super) fn output(&mut self, id: UnitId, unit: &Unit) -> (Output, Option<Log>) {
         let path = self.path(unit);
         if unit.log == LogMode::File {
-            let file = open_log(&path).map_err(|error| format!("cannot open the log `{}`: {error}", path.display()))?;
-            return Ok((Output::File(file), None));
+            return (Output::File(path), None);
         }
         let log = self.piped[id].get_or_insert_with(|| {
             let (sink, name, path_text) = (self.sink.clone(), unit.name.clone(), path.display().to_string());
@@ -46,7 +44,7 @@ impl Logs {
             Log::open(&path, unit.log_rotation, Box::new(failed))
         });
         let output = if unit.kind == Kind::Driver { Output::Pipes } else { Output::Pipe };
-        Ok((output, Some(log.clone())))
+        (output, Some(log.clone()))
     }
 
     /// Says what became of the logs, once nothing is written any more.

@@ -31,12 +31,16 @@ pub(super) struct Slot {
     pub(super) since: OnceLock<Instant>,
     /// Whether the process itself has been reaped.
     pub(super) ended: watch::Sender<bool>,
-    /// What it showed between its end and that, unless it exited with 0.
+    /// gymrun has asked it to end: nobody will ask why it did.
+    pub(super) asked: OnceLock<()>,
+    /// What it showed between its end and that, unless it exited with 0 or was asked to end.
     pub(super) remains: OnceLock<Remains>,
     /// The entry of its environment that marks it.
     pub(super) mark: String,
     /// The cgroup of its own.
     pub(super) cgroup: Option<Arc<Cgroup>>,
+    /// It does not run in that.
+    pub(super) outside: OnceLock<()>,
     /// Copies its output, if that goes through a pipe.
     pub(super) copier: OnceLock<Copier>,
     /// Its log.
@@ -54,9 +58,11 @@ impl Slot {
             root: OnceLock::new(),
             since: OnceLock::new(),
             ended: watch::Sender::new(false),
+            asked: OnceLock::new(),
             remains: OnceLock::new(),
             mark: unit.mark.clone(),
             cgroup: unit.cgroup.clone(),
+            outside: OnceLock::new(),
             copier: OnceLock::new(),
             log: OnceLock::new(),
             was_ready: OnceLock::new(),
@@ -71,6 +77,11 @@ impl Slot {
             mark: self.mark.clone(),
             cgroup: self.cgroup.as_ref().map(|cgroup| cgroup.name().to_owned()),
         })
+    }
+
+    /// Whether whatever it starts is born in its cgroup.
+    pub(super) fn contained(&self) -> bool {
+        self.cgroup.is_some() && self.outside.get().is_none()
     }
 
     /// Whether the process itself runs.

@@ -20,7 +20,7 @@ use super::resolve::seconds;
 use super::slot::Slot;
 use crate::plan::{StopPolicy, StopSignal};
 use crate::process::{self, Containment, kill_group, send_signal, signal_group};
-use crate::procfs::{Identity, Proc, Stat};
+use crate::procfs::{self, Identity, Proc, Stat};
 
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
@@ -53,16 +53,23 @@ impl Stop {
     /// Stops it; `kill_at` says when SIGKILL is due, which may change with the pace.
     pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
         let started = Instant::now();
-        let mut left = if self.slot.running() { self.walked().await } else { self.left().await };
+        let mut left = match (self.slot.running(), self.slot.contained()) {
+            // Whatever it has started will be found in its cgroup.
+            (true, true) => Vec::new(),
+            (true, false) => self.walked().await,
+            (false, _) => self.left().await,
+        };
         self.known.extend(left.iter().map(|stat| stat.identity));
         let mut told = HashSet::new();
         if self.slot.running() || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
-            if let Some(root) = self.slot.root.get()
-                && signal_group(*root, self.policy.signal)
-                && self.policy.signal == StopSignal::Term
-            {
-                told.extend(left.iter().filter(|stat| stat.group == root.pid).map(|stat| stat.identity));
+            // What was in the group before has got that signal, too.
+            let mut group = None;
+            if let Some(root) = self.slot.root.get() {
+                let before = procfs::now();
+                if signal_group(*root, self.policy.signal) && self.policy.signal == StopSignal::Term {
+                    group = Some((root.pid, before));
+                }
             }
             let mut ended = self.slot.ended.subscribe();
             let mut pause = SHORTEST_LOOK;
@@ -74,7 +81,7 @@ impl Stop {
                 }
                 let running = self.slot.running();
                 if !running {
-                    tell(&left, &mut told);
+                    tell(&left, group, &mut told);
                 }
                 tokio::select! {
                     _ = ended.wait_for(|ended| *ended), if running => {}
@@ -150,10 +157,11 @@ impl Stop {
     }
 }
 
-/// Sends SIGTERM to those that had none yet.
-fn tell(processes: &[Stat], told: &mut HashSet<Identity>) {
+/// Sends SIGTERM to those that had none yet, as those of `group` that had started before its time.
+fn tell(processes: &[Stat], group: Option<(i32, u64)>, told: &mut HashSet<Identity>) {
     for stat in processes {
-        if told.insert(stat.identity) {
+        let had = group.is_some_and(|(group, before)| stat.group == group && stat.identity.started < before);
+        if told.insert(stat.identity) && !had {
             // One that is gone by now needs no telling.
             let _ = send_signal(stat.identity, Some(StopSignal::Term));
         }
