@@ -53,7 +53,8 @@ impl Stop {
     /// Stops it; `kill_at` says when SIGKILL is due, which may change with the pace.
     pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
         let started = Instant::now();
-        let mut left = match (self.slot.running(), self.slot.contained()) {
+        let ran = self.slot.running();
+        let mut left = match (ran, self.slot.contained()) {
             // Whatever it has started will be found in its cgroup.
             (true, true) => Vec::new(),
             (true, false) => self.walked().await,
@@ -61,7 +62,7 @@ impl Stop {
         };
         self.known.extend(left.iter().map(|stat| stat.identity));
         let mut told = HashSet::new();
-        if self.slot.running() || !left.is_empty() {
+        if ran || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
             // What was in the group before has got that signal, too.
             let mut group = None;
@@ -73,13 +74,20 @@ impl Stop {
             }
             let mut ended = self.slot.ended.subscribe();
             let mut pause = SHORTEST_LOOK;
-            while self.slot.running() || !left.is_empty() {
+            loop {
+                let running = self.slot.running();
+                if !running {
+                    // Only a look that begins after its end tells that nothing is left.
+                    left = self.left().await;
+                    if left.is_empty() {
+                        break;
+                    }
+                }
                 let deadline = kill_at(*self.pace.borrow_and_update(), started);
                 if Instant::now() >= deadline {
                     self.kill().await;
                     break;
                 }
-                let running = self.slot.running();
                 if !running {
                     tell(&left, group, &mut told);
                 }
@@ -88,9 +96,6 @@ impl Stop {
                     Ok(()) = self.pace.changed() => {}
                     () = sleep_until(deadline) => {}
                     () = sleep(pause), if !running => pause = (pause * 2).min(LONGEST_LOOK),
-                }
-                if !self.slot.running() {
-                    left = self.left().await;
                 }
             }
         }
