@@ -108,7 +108,9 @@ impl Reporter {
     }
 
     fn say_all(&mut self, lines: &[String]) {
-        lines.iter().for_each(|line| self.say(line));
+        for line in lines {
+            self.say(line);
+        }
     }
 
     /// Shows a line, at the latest when it is flushed.
