@@ -98,7 +98,7 @@ mod tests {
     /// A pipe that takes no more is a full disk on which nothing can be cut.
     #[test]
     fn after_a_torn_line_the_next_is_whole() {
-        let (read, write) = nix::unistd::pipe2(OFlag::O_NONBLOCK).expect("a pipe");
+        let (read, write) = nix::unistd::pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC).expect("a pipe");
         let mut read = File::from(read);
         let mut log = EventLog { file: File::from(write), torn: false };
         log.append(&[warning("first".into())]).expect("writes");
