@@ -6,8 +6,7 @@
 //! ends when nobody has waited for a while.
 
 use std::net::SocketAddr;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,8 @@ struct Wait {
     since: Instant,
     due: Instant,
     until: Instant,
-    over: oneshot::Sender<()>,
+    /// Until he is told.
+    over: Option<oneshot::Sender<()>>,
 }
 
 impl Wait {
@@ -40,10 +40,32 @@ impl Wait {
         let pause = (now.saturating_duration_since(self.since) / 10).clamp(SHORTEST, LONGEST);
         self.due = (now + pause).min(self.until);
     }
+
+    /// Looks if it is time, and says whether he waits on.
+    fn look(&mut self, now: Instant, query: &mut ListenerQuery) -> bool {
+        if self.due > now + TOGETHER {
+            return true;
+        }
+        // What the kernel does not say is found out by asking there.
+        if now >= self.until || self.addresses.iter().any(|address| query.listens(*address) != Some(false)) {
+            // One who has given up needs no answer.
+            let _ = self.over.take().map(|over| over.send(()));
+            return false;
+        }
+        self.put_off(now);
+        self.over.as_ref().is_some_and(|over| !over.is_closed())
+    }
 }
 
-/// How the thread is told, while there is one.
-static THREAD: Mutex<Option<mpsc::Sender<Wait>>> = Mutex::new(None);
+/// All who wait.
+struct Waits {
+    waits: Vec<Wait>,
+    /// Whether there is a thread.
+    looked_for: bool,
+}
+
+static WAITS: Mutex<Waits> = Mutex::new(Waits { waits: Vec::new(), looked_for: false });
+static ONE_MORE: Condvar = Condvar::new();
 
 /// Waits until somebody listens at one of these addresses of this machine, or until `until`; not less than 10 ms, so that
 /// one who asks whenever this is over asks in peace. `since` is when all the waiting began: looks get rarer with it.
@@ -53,65 +75,39 @@ static THREAD: Mutex<Option<mpsc::Sender<Wait>>> = Mutex::new(None);
 pub(super) async fn wait_for_listener(addresses: &[SocketAddr], since: Instant, until: Instant) -> Result<(), ()> {
     let now = Instant::now();
     let (over, is_over) = oneshot::channel();
-    let mut wait = Wait { addresses: addresses.to_vec(), since, due: now, until, over };
+    let mut wait = Wait { addresses: addresses.to_vec(), since, due: now, until, over: Some(over) };
     wait.put_off(now);
-    tell(wait)?;
+    add(wait)?;
     is_over.await.map_err(drop)
 }
 
-fn tell(wait: Wait) -> Result<(), ()> {
-    let mut thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
-    if thread.is_none() {
+fn add(wait: Wait) -> Result<(), ()> {
+    let mut all = WAITS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !all.looked_for {
         let query = ListenerQuery::open().ok_or(())?;
-        let (sender, inbox) = mpsc::channel();
-        let look = move || look_out(&inbox, query);
+        let look = move || look_out(query);
         thread::Builder::new().name("lookout".into()).stack_size(128 * 1024).spawn(look).map_err(drop)?;
-        *thread = Some(sender);
+        all.looked_for = true;
     }
-    thread.as_ref().ok_or(())?.send(wait).map_err(drop)
+    all.waits.push(wait);
+    ONE_MORE.notify_one();
+    Ok(())
 }
 
-fn look_out(inbox: &mpsc::Receiver<Wait>, mut query: ListenerQuery) {
-    let mut waits: Vec<Wait> = Vec::new();
+fn look_out(mut query: ListenerQuery) {
+    let mut all = WAITS.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        let next = waits.iter().map(|wait| wait.due).min();
-        let patience = next.map_or(LINGER, |due| due.saturating_duration_since(Instant::now()));
-        match inbox.recv_timeout(patience) {
-            Ok(wait) => waits.push(wait),
-            Err(RecvTimeoutError::Timeout) if waits.is_empty() => {
-                let mut thread = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
-                // Whoever came meanwhile has been told that there is a thread.
-                let Ok(wait) = inbox.try_recv() else {
-                    *thread = None;
-                    return;
-                };
-                waits.push(wait);
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                waits = look(waits, &mut query);
-            }
-            Err(RecvTimeoutError::Disconnected) => return,
+        let now = Instant::now();
+        all.waits.retain_mut(|wait| wait.look(now, &mut query));
+        let next = all.waits.iter().map(|wait| wait.due).min();
+        let patience = next.map_or(LINGER, |due| due.saturating_duration_since(now));
+        let (woken, timeout) = ONE_MORE.wait_timeout(all, patience).unwrap_or_else(PoisonError::into_inner);
+        all = woken;
+        if timeout.timed_out() && all.waits.is_empty() {
+            all.looked_for = false;
+            return;
         }
     }
-}
-
-/// Looks for all whose time has come: those who wait on.
-fn look(waits: Vec<Wait>, query: &mut ListenerQuery) -> Vec<Wait> {
-    let now = Instant::now();
-    let still_waiting = |mut wait: Wait| {
-        if wait.due > now + TOGETHER {
-            return Some(wait);
-        }
-        // What the kernel does not say is found out by asking there.
-        if now >= wait.until || wait.addresses.iter().any(|address| query.listens(*address) != Some(false)) {
-            // One who has given up needs no answer.
-            let _ = wait.over.send(());
-            return None;
-        }
-        wait.put_off(now);
-        (!wait.over.is_closed()).then_some(wait)
-    };
-    waits.into_iter().filter_map(still_waiting).collect()
 }
 
 #[cfg(test)]
