@@ -71,9 +71,29 @@ pub fn go_text(duration: Duration) -> String {
     }
 }
 
+/// About how long, for people: nothing that took time is said to have taken none.
+#[must_use]
+pub fn about(duration: Duration) -> String {
+    match duration.as_millis() {
+        0 => "less than 1 ms".to_owned(),
+        milliseconds @ 1..1_000 => format!("{milliseconds} ms"),
+        1_000..9_950 => format!("{:.1} s", duration.as_secs_f64()),
+        _ => format!("{:.0} s", duration.as_secs_f64()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn about_how_long() {
+        for (milliseconds, text) in
+            [(0, "less than 1 ms"), (40, "40 ms"), (1400, "1.4 s"), (9_960, "10 s"), (30_000, "30 s"), (61_400, "61 s")]
+        {
+            assert_eq!(about(Duration::from_millis(milliseconds)), text);
+        }
+    }
 
     #[test]
     fn what_go_writes() {

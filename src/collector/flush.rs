@@ -14,6 +14,7 @@ use super::component::{Context, Running, Shared, until};
 use super::config::{Declared, declared};
 use super::counters::{Counters, Tally};
 use super::deadline::Deadline;
+use super::duration::about;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
 use super::load::{Environment, Expanded, read};
@@ -157,7 +158,7 @@ async fn send(
     for (name, spool) in base.shared.get::<Storages>().opened() {
         match until(deadline, spool.settled()).await {
             Some(settled) => problem = settled.problem.or(problem),
-            None => problem = Some(format!("{name}: not done within {:.0} s", limit.as_secs_f64())),
+            None => problem = Some(format!("{name}: not done within {}", about(limit))),
         }
     }
     for exporter in sending {

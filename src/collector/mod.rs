@@ -47,4 +47,5 @@ pub mod service;
 pub mod storage;
 #[cfg(test)]
 mod testing;
+mod tls;
 mod value_text;

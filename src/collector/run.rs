@@ -12,6 +12,7 @@ use super::config::Config;
 use super::controls::State;
 use super::counters::Counters;
 use super::delivery;
+use super::duration::about;
 use super::exporters::OpenedFiles;
 use super::graph::Graph;
 use super::log::Sink;
@@ -117,7 +118,7 @@ pub async fn run(
         failure = controls.failed() => Some(failure),
     };
     let deadline = controls.begin_stop();
-    log.info(&format!("stopping; data may drain for {:.1} s", (deadline.at() - Instant::now()).as_secs_f64()));
+    log.info(&format!("stopping; data may drain for {}", about(deadline.at() - Instant::now())));
     let give_up = || {
         for (component, signal, items) in counters.give_up() {
             let word = items_word(signal);

@@ -45,18 +45,27 @@ pub struct RpcSink {
     replies: Arc<Vec<Reply>>,
 }
 
+/// Who a sink is, in PEM.
+pub struct Secure {
+    pub certificate: Vec<u8>,
+    pub key: Vec<u8>,
+    /// It must have signed the client's certificate; without it the client needs none.
+    pub authority: Option<Vec<u8>>,
+}
+
 impl RpcSink {
-    /// Gives the replies in order, the last one again and again; `tls`: its certificate and key, and the authority that
-    /// must have signed the client's.
-    pub async fn start(replies: Vec<Reply>, tls: Option<(Vec<u8>, Vec<u8>, Vec<u8>)>) -> Self {
+    /// Gives the replies in order, the last one again and again.
+    pub async fn start(replies: Vec<Reply>, tls: Option<Secure>) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let sink = Self { port, calls: Arc::default(), replies: Arc::new(replies) };
         let router = Router::new().fallback(take).with_state(sink.clone());
         let mut server = Server::builder();
-        if let Some((certificate, key, authority)) = tls {
-            let tls = ServerTlsConfig::new().identity(Identity::from_pem(certificate, key));
-            let tls = tls.client_ca_root(Certificate::from_pem(authority));
+        if let Some(Secure { certificate, key, authority }) = tls {
+            let mut tls = ServerTlsConfig::new().identity(Identity::from_pem(certificate, key));
+            if let Some(authority) = authority {
+                tls = tls.client_ca_root(Certificate::from_pem(authority));
+            }
             server = server.tls_config(tls).expect("certificates");
         }
         let serving = server.add_routes(Routes::from(router)).serve_with_incoming(TcpIncoming::from(listener));

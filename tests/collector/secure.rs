@@ -9,7 +9,7 @@ use prost::Message as _;
 use serde_json::json;
 
 use crate::harness::Collector;
-use crate::rpc::{Reply, RpcSink, TAKEN};
+use crate::rpc::{Reply, RpcSink, Secure, TAKEN};
 use crate::{config, eventually, log, point, span_count, spans};
 
 fn data(name: &str) -> PathBuf {
@@ -22,7 +22,8 @@ fn pem(name: &str) -> Vec<u8> {
 
 /// For `sink.test`; the client has to show one of the same authority.
 async fn secure(replies: Vec<Reply>) -> RpcSink {
-    RpcSink::start(replies, Some((pem("cert.pem"), pem("key.pem"), pem("ca.pem")))).await
+    let authority = Some(pem("ca.pem"));
+    RpcSink::start(replies, Some(Secure { certificate: pem("cert.pem"), key: pem("key.pem"), authority })).await
 }
 
 fn to(endpoint: &str, more: &str) -> String {
@@ -129,4 +130,26 @@ async fn over_tls_both_sides_show_who_they_are() {
         assert_eq!(traces["dropped"], if sent == 4 { json!({}) } else { json!({"connection": 4}) }, "{tls}");
     }
     assert_eq!(sink.calls().len(), 1);
+}
+
+/// As over HTTP: trusted as they are, name and dates checked.
+#[tokio::test]
+async fn a_certificate_may_be_its_own_authority() {
+    for (own, wrong) in [
+        ("own-authority.pem", None),
+        ("own-plain.pem", None),
+        ("own-expired.pem", Some("its certificate expired on 2021-01-01")),
+        ("own-other.pem", Some("its certificate is for `other.test`, not for `127.0.0.1`")),
+    ] {
+        let secure = Secure { certificate: pem(own), key: pem("own-key.pem"), authority: None };
+        let sink = RpcSink::start(vec![TAKEN], Some(secure)).await;
+        let more = format!("    tls: {{ca_file: {}}}\n    retry_on_failure: {{enabled: false}}", data(own).display());
+        let text = to(&format!("127.0.0.1:{}", sink.port), &more);
+        let mut collector = Collector::start(&text, &[("TOKEN", "t")]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(4)).await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        let (sent, stderr) = (collector.delivery()["traces"]["sent"].clone(), collector.stderr());
+        assert_eq!(sent, json!(if wrong.is_none() { 4 } else { 0 }), "{own}: {stderr}");
+        assert!(stderr.contains(wrong.unwrap_or_default()), "{own}: {stderr}");
+    }
 }

@@ -16,9 +16,19 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    /// `None` where there is no python3.
+    /// Wants a certificate of ours. `None` where there is no python3.
     fn start() -> Option<Self> {
-        let mut program = Program::start(Command::new(python()?).arg(data().join("sink.py")).stdout(Stdio::piped()));
+        Self::with(&[])
+    }
+
+    /// Shows one of the certificates that signed themselves, and wants none.
+    fn showing(own: &str) -> Option<Self> {
+        Self::with(&[own])
+    }
+
+    fn with(arguments: &[&str]) -> Option<Self> {
+        let mut command = Command::new(python()?);
+        let mut program = Program::start(command.arg(data().join("sink.py")).args(arguments).stdout(Stdio::piped()));
         let mut lines = BufReader::new(program.stdout().expect("its output")).lines();
         let port = lines.next().expect("a line").expect("text").parse().expect("a port");
         Some(Self { _program: program, port, lines })
@@ -59,6 +69,54 @@ async fn a_certificate_for_another_name_needs_the_override() {
     }
 }
 
+/// Certificates that signed themselves and are their own `ca_file`, and what is said about each.
+const OWN_AUTHORITIES: [(&str, Option<&str>); 4] = [
+    ("own-authority.pem", None),
+    ("own-plain.pem", None),
+    ("own-expired.pem", Some("its certificate expired on 2021-01-01T00:00:00Z: it needs a new one")),
+    ("own-other.pem", Some("its certificate is for `other.test`, not for `127.0.0.1`")),
+];
+
+/// As the reference takes them: trusted as they are, name and dates checked.
+#[tokio::test]
+async fn a_certificate_may_be_its_own_authority() {
+    for (own, wrong) in OWN_AUTHORITIES {
+        let Some(endpoint) = Endpoint::showing(own) else { return };
+        let mut collector = Collector::start(&to(endpoint.port, &format!("ca_file: DATA/{own}")), &[]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        said(&collector, own, wrong, collector.delivery()["traces"]["sent"] == json!(1));
+    }
+    // Not among those that are trusted.
+    let Some(endpoint) = Endpoint::showing("own-authority.pem") else { return };
+    let mut collector = Collector::start(&to(endpoint.port, "ca_file: DATA/own-plain.pem"), &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    said(
+        &collector,
+        "another",
+        Some("it is not in `tls.ca_file` itself"),
+        collector.delivery()["traces"]["sent"] == json!(1),
+    );
+}
+
+#[tokio::test]
+async fn a_target_may_show_a_certificate_that_is_its_own_authority() {
+    for (own, wrong) in OWN_AUTHORITIES {
+        let Some(target) = Endpoint::showing(own) else { return };
+        let collector = scrape(target.port, &format!("ca_file: {}", data().join(own).display())).await;
+        let written = serde_json::to_string(&collector.lines("x.jsonl")).expect("JSON");
+        said(&collector, own, wrong, written.contains("of_the_page"));
+    }
+}
+
+fn said(collector: &Collector, own: &str, wrong: Option<&str>, worked: bool) {
+    let stderr = collector.stderr();
+    assert_eq!(worked, wrong.is_none(), "{own}: {stderr}");
+    assert!(stderr.contains(wrong.unwrap_or_default()), "{own}: {stderr}");
+    assert!(!stderr.contains("docs.rs") && !stderr.contains("peer"), "{own}: {stderr}");
+}
+
 #[tokio::test]
 async fn missing_files_are_named() {
     for (tls, name) in [("ca_file: /no/ca.pem", "/no/ca.pem"), ("cert_file: DATA/cert.pem, key_file: /no/k", "/no/k")] {
@@ -80,18 +138,23 @@ async fn a_target_over_tls_is_scraped_when_its_certificate_is_right() {
         (format!("{ca}, {own}"), false),
         (format!("{ca}, server_name: sink.test"), false),
     ] {
-        let text = format!(
-            "receivers:\n  prometheus:\n    config:\n      scrape_configs:\n      - job_name: j\n        scheme: https\n\
-             \x20       tls_config: {{{tls}}}\n        static_configs: [{{targets: ['127.0.0.1:{}']}}]\n\
-             extensions: {{health_check: {{endpoint: $HEALTH}}}}\nexporters: {{file: {{path: $OUT/x.jsonl}}}}\n\
-             service:\n  extensions: [health_check]\n  pipelines: {{metrics: {{receivers: [prometheus], exporters: [file]}}}}\n",
-            target.port
-        );
-        let mut collector = Collector::start(&text, &[]).await;
-        assert_eq!(collector.admin("/-/scrape").await.0, 200);
-        assert_eq!(collector.stop().await, 0);
+        let collector = scrape(target.port, &tls).await;
         let written = serde_json::to_string(&collector.lines("x.jsonl")).expect("JSON");
         assert!(written.contains("\"up\""), "{written}");
         assert_eq!(written.contains("of_the_page"), up, "{tls}: {}", collector.stderr());
     }
+}
+
+/// A collector that has scraped once, and has stopped.
+async fn scrape(port: u16, tls: &str) -> Collector {
+    let text = format!(
+        "receivers:\n  prometheus:\n    config:\n      scrape_configs:\n      - job_name: j\n        scheme: https\n\
+         \x20       tls_config: {{{tls}}}\n        static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n\
+         extensions: {{health_check: {{endpoint: $HEALTH}}}}\nexporters: {{file: {{path: $OUT/x.jsonl}}}}\n\
+         service:\n  extensions: [health_check]\n  pipelines: {{metrics: {{receivers: [prometheus], exporters: [file]}}}}\n"
+    );
+    let mut collector = Collector::start(&text, &[]).await;
+    assert_eq!(collector.admin("/-/scrape").await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    collector
 }

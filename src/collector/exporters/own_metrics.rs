@@ -3,13 +3,12 @@
 //! The keys are those of the SDKs' declarative configuration, the exporters are `otlp_http` and `otlp_grpc`: without a
 //! queue, trying again for a minute.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::sending::{Compression, Retry, Tls, read_headers};
+use super::sending::{Compression, Pem, Retry, Tls, read_headers};
 use super::{otlp_grpc, otlp_http};
 use crate::collector::component::Exporter;
 use crate::collector::section::Section;
@@ -42,14 +41,14 @@ pub(in crate::collector) fn read(section: &mut Section<'_>) -> Option<Box<dyn Ex
         let problem = Problem::new("this collector sends its metrics as `cumulative` only");
         section.problem("temporality_preference", problem);
     }
-    let mut path = |key| section.text(key).filter(|text| !text.is_empty()).map(PathBuf::from);
+    let mut path = |key| section.text(key).filter(|text| !text.is_empty()).map(|path| Pem::File(key, path.into()));
     let tls = Tls {
-        ca_file: path("certificate"),
-        cert_file: path("client_certificate"),
-        key_file: path("client_key"),
+        authority: path("certificate"),
+        certificate: path("client_certificate"),
+        key: path("client_key"),
         ..Tls::default()
     };
-    if tls.cert_file.is_some() != tls.key_file.is_some() {
+    if tls.certificate.is_some() != tls.key.is_some() {
         section.problem_here(Problem::new("`client_certificate` and `client_key` must be given together"));
     }
     let is_grpc = protocol.is_some_and(|protocol| protocol != "http/protobuf");

@@ -1,19 +1,36 @@
 //! The connection of one exporter. It is made at the first call, and again when it breaks.
 
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+use axum::http::Uri;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tonic::transport::{Channel, Endpoint};
+use tower::{Service as _, ServiceExt as _};
 
-use super::super::sending::{Tls, read_file};
+use super::super::sending::TLS_KEYS;
 use super::config::Settings;
+use crate::collector::tls::connection_words;
 use crate::diag::Problem;
+
+/// How long it may take to connect.
+const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The channel; a problem names a file that cannot be read.
 pub(super) fn open(settings: &Settings) -> Result<Channel, Problem> {
     let problem =
         |error: tonic::transport::Error| Problem::new(format!("cannot make a gRPC client: {}", words(&error)));
-    let mut endpoint = Endpoint::from_shared(settings.url.clone()).map_err(problem)?;
-    endpoint = endpoint.connect_timeout(Duration::from_secs(20)).tcp_nodelay(true);
+    let (scheme, address) = settings.url.split_once("://").unwrap_or(("http", &settings.url));
+    // The connector knows about TLS, the endpoint does not.
+    let mut endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(problem)?;
+    endpoint = endpoint.connect_timeout(CONNECT_LIMIT).tcp_nodelay(true);
     if let Some(user_agent) = settings.user_agent.clone() {
         endpoint = endpoint.user_agent(user_agent).map_err(problem)?;
     } else {
@@ -25,46 +42,55 @@ pub(super) fn open(settings: &Settings) -> Result<Channel, Problem> {
             .keep_alive_timeout(keepalive.timeout)
             .keep_alive_while_idle(keepalive.without_streams);
     }
-    if let Some(authority) = &settings.authority {
-        let scheme = settings.url.split("://").next().unwrap_or("http");
-        let origin = format!("{scheme}://{authority}").parse();
-        let bad = |_| Problem::new(format!("`authority`: `{authority}` is no name of a host"));
-        endpoint = endpoint.origin(origin.map_err(bad)?);
+    let secure = scheme == "https";
+    // Under TLS the name of the certificate is the authority too, as in the reference.
+    let name = settings.tls.server_name.as_ref().filter(|_| secure);
+    let authority = settings.authority.as_ref().or(name).map_or(address, String::as_str);
+    let origin = format!("{scheme}://{authority}").parse::<Uri>().ok().filter(|origin| origin.host().is_some());
+    let Some(origin) = origin else {
+        return Err(Problem::new(format!("`authority`: `{authority}` is no name of a host")));
+    };
+    let host = origin.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    endpoint = endpoint.origin(origin);
+    if !secure {
+        return Ok(endpoint.connect_lazy());
     }
-    if settings.url.starts_with("https://") {
-        endpoint = endpoint.tls_config(tls(&settings.tls)?).map_err(problem)?;
-    }
-    Ok(endpoint.connect_lazy())
+    let bad = |_| Problem::new(format!("`{host}` is no name that a certificate can have"));
+    let host = ServerName::try_from(host.clone()).map_err(bad)?;
+    let config = Arc::new(settings.tls.configure(&["h2"])?);
+    let connector = tower::service_fn(move |to: Uri| {
+        let (config, host) = (config.clone(), host.clone());
+        async move { Ok::<_, io::Error>(TokioIo::new(connect(to, config, host).await?)) }
+    });
+    Ok(endpoint.connect_with_connector_lazy(connector))
 }
 
-fn tls(settings: &Tls) -> Result<ClientTlsConfig, Problem> {
-    let mut tls = ClientTlsConfig::new();
-    if let Some(path) = &settings.ca_file {
-        tls = tls.ca_certificate(Certificate::from_pem(read_file("ca_file", path)?));
+async fn connect(to: Uri, config: Arc<ClientConfig>, host: ServerName<'static>) -> io::Result<TlsStream<TcpStream>> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT_LIMIT));
+    let stream = tcp.ready().await.map_err(io::Error::other)?.call(to).await.map_err(io::Error::other)?.into_inner();
+    let stream = TlsConnector::from(config).connect(host, stream).await?;
+    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+        Ok(stream)
+    } else {
+        Err(io::Error::other("it does not speak HTTP/2 over TLS, which gRPC needs: look at the port"))
     }
-    if settings.ca_file.is_none() || settings.with_system_pool {
-        tls = tls.with_native_roots();
-    }
-    if let (Some(certificate), Some(key)) = (&settings.cert_file, &settings.key_file) {
-        let (certificate, key) = (read_file("cert_file", certificate)?, read_file("key_file", key)?);
-        tls = tls.identity(Identity::from_pem(certificate, key));
-    }
-    if let Some(name) = &settings.server_name {
-        tls = tls.domain_name(name.clone());
-    }
-    Ok(tls)
 }
 
-/// What went wrong, with its causes.
-pub(super) fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
+/// What went wrong.
+pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
+    let words = connection_words(error, &TLS_KEYS);
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if matches!(
+            kind,
+            Some(ErrorKind::ConnectionRefused | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable)
+        ) {
+            return format!("cannot connect: {words}");
         }
-        source = cause.source();
+        cause = error.source();
     }
-    text
+    words
 }

@@ -69,9 +69,11 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     let queue = Queue::read(section);
     let retry = Retry::read(section, false);
     let url = url?;
-    if tls.skip_verify && url.starts_with("https:") {
-        let problem = Problem::new("`tls.insecure_skip_verify` is not supported for gRPC");
-        section.problem("tls", problem.hint("name the certificate of its authority in `tls.ca_file`"));
+    if let (Some(authority), Some(name), true) = (&authority, &tls.server_name, url.starts_with("https:"))
+        && authority != name
+    {
+        let problem = Problem::new("`authority` and `tls.server_name_override` are two names");
+        section.problem("authority", problem.hint("under TLS the one is the other: leave one of them out"));
     }
     Some(Box::new(Settings { url, headers, compression, timeout, tls, keepalive, authority, user_agent, queue, retry }))
 }

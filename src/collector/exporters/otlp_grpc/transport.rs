@@ -14,6 +14,7 @@ use super::answer;
 use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
+use crate::collector::duration::about;
 use crate::collector::own::{Label, Labels, labels};
 use crate::collector::receivers::otlp::{encoding_of, unframe};
 use crate::collector::secrets::Secrets;
@@ -132,7 +133,7 @@ impl Transport for Grpc {
             }
             let outcome = tokio::time::timeout(self.timeout, self.call(request)).await;
             outcome.unwrap_or_else(|_| {
-                let message = format!("no answer within {:.1} s", self.timeout.as_secs_f64());
+                let message = format!("no answer within {}", about(self.timeout));
                 Outcome::Later { refusal: Refusal::retryable("timeout", message), pause: None }
             })
         })

@@ -4,10 +4,11 @@ use std::io;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HOST, HeaderValue};
-use reqwest::{Certificate, Client, Identity, Url, redirect};
+use reqwest::{Client, Url, redirect};
 
-use super::super::sending::{Tls, read_file as read};
+use super::super::sending::TLS_KEYS;
 use super::config::Settings;
+use crate::collector::tls::{connection_words, is_name};
 use crate::diag::Problem;
 
 /// A client, and the URLs and headers changed where the server's name is overridden.
@@ -25,25 +26,10 @@ pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
         // The system's certificates are not needed, and reading them takes time and memory.
         return builder.tls_certs_only([]).build().map_err(|error| problem(&error));
     }
-    let Tls { ca_file, cert_file, key_file, server_name, skip_verify, with_system_pool, .. } = settings.tls.clone();
-    if let Some(path) = ca_file {
-        let certificates = Certificate::from_pem_bundle(&read("ca_file", &path)?)
-            .map_err(|error| Problem::new(format!("`tls.ca_file` {}: {}", path.display(), words(&error))))?;
-        builder =
-            if with_system_pool { builder.tls_certs_merge(certificates) } else { builder.tls_certs_only(certificates) };
-    }
-    if let (Some(certificate), Some(key)) = (cert_file, key_file) {
-        let mut pem = read("cert_file", &certificate)?;
-        pem.push(b'\n');
-        pem.extend(read("key_file", &key)?);
-        let identity = Identity::from_pem(&pem)
-            .map_err(|error| Problem::new(format!("`tls.cert_file` or `tls.key_file`: {}", words(&error))))?;
-        builder = builder.identity(identity);
-    }
-    if skip_verify {
-        builder = builder.tls_danger_accept_invalid_certs(true);
-    }
-    if let Some(name) = server_name {
+    let name = settings.tls.server_name.clone().filter(|name| is_name(name));
+    let protocols: &[&str] = if name.is_some() { &["http/1.1"] } else { &["h2", "http/1.1"] };
+    builder = builder.tls_backend_preconfigured(settings.tls.configure(protocols)?);
+    if let Some(name) = name {
         builder = builder.dns_resolver(std::sync::Arc::new(At { host: override_host(settings, &name)? })).http1_only();
     }
     builder.build().map_err(|error| problem(&error))
@@ -53,21 +39,14 @@ fn problem(error: &reqwest::Error) -> Problem {
     Problem::new(format!("cannot make an HTTP client: {}", words(error)))
 }
 
-/// What went wrong, with its causes, without the URL (which may have a password).
+/// What went wrong, without the URL (which may have a password).
 pub(super) fn words(error: &reqwest::Error) -> String {
-    let mut text = if error.is_timeout() { "timed out".to_owned() } else { String::new() };
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            if !text.is_empty() {
-                text.push_str(": ");
-            }
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
+    if error.is_timeout() {
+        return "timed out".into();
     }
-    if text.is_empty() { "the request failed".to_owned() } else { text }
+    let cause = std::error::Error::source(error);
+    let words = cause.map_or_else(|| "the request failed".into(), |cause| connection_words(cause, &TLS_KEYS));
+    if error.is_connect() { format!("cannot connect: {words}") } else { words }
 }
 
 fn is_loopback(url: &Url) -> bool {
@@ -76,7 +55,7 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Puts `name` into the URLs, so that the certificate is checked for it, and keeps the real host in the `Host` header.
+/// Puts `name` into the URLs, so that the server is told it, and keeps the real host in the `Host` header.
 fn override_host(settings: &mut Settings, name: &str) -> Result<String, Problem> {
     let urls: Vec<&mut Url> = settings.urls.iter_mut().flatten().collect();
     let hosts: Vec<(String, Option<u16>)> =

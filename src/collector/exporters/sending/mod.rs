@@ -22,4 +22,4 @@ pub(super) use lane::{Lanes, Way};
 pub(super) use outcome::{Outcome, PartialSuccess, for_each_field, shown};
 pub(super) use queue::Queue;
 pub(super) use sender::Transport;
-pub(super) use tls::{Tls, read_file};
+pub(super) use tls::{Pem, TLS_KEYS, Tls};

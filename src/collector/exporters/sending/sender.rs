@@ -1,7 +1,7 @@
 //! One signal's way to the endpoint: encode once, try until it is decided.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -12,6 +12,7 @@ use super::meter::LaneMeter;
 use super::outcome::{Outcome, PartialSuccess};
 use crate::collector::component::{Context, Refusal, items_word};
 use crate::collector::counters::Tally;
+use crate::collector::duration::about;
 use crate::collector::own::Labels;
 use crate::otlp::{Payload, Signal};
 
@@ -67,8 +68,10 @@ impl Sender {
             .map_err(|error| Refusal::permanent("encoding", format!("the request cannot be compressed: {error}")))?;
         drop(payload);
         let begin = Instant::now();
+        let mut tries = 0_u32;
         let mut backoff = self.retry.map(Backoff::new);
         loop {
+            tries = tries.saturating_add(1);
             let last = self.stop.last_try.is_cancelled();
             let outcome = tokio::select! {
                 biased;
@@ -85,15 +88,14 @@ impl Sender {
             };
             let Some(backoff) = backoff.as_mut().filter(|_| !last) else { return Err(refusal) };
             let Some(pause) = backoff.next(begin.elapsed(), pause, fastrand::f64()) else {
-                let message =
-                    format!("no more tries after {:.0} s: {}", begin.elapsed().as_secs_f64(), refusal.message);
+                let message = format!("{}: {}", no_more_tries(tries, begin.elapsed()), refusal.message);
                 return Err(Refusal { message, ..refusal });
             };
             self.context.failed(&format!(
-                "{}; {items} {} are tried again in {:.1} s",
+                "{}; {items} {} are tried again in {}",
                 refusal.message,
                 items_word(self.signal),
-                pause.as_secs_f64()
+                about(pause)
             ));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -133,7 +135,34 @@ impl Drop for UnderWay<'_> {
     }
 }
 
+/// How often and how long it was tried.
+fn no_more_tries(tries: u32, time: Duration) -> String {
+    if tries <= 1 {
+        "given up after one try".into()
+    } else {
+        format!("given up after {tries} tries within {}", about(time))
+    }
+}
+
 /// The refusal of what a stop did not leave time for.
 pub(super) fn given_up() -> Refusal {
     Refusal::retryable("shutdown", "the collector stopped before it could be sent")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_times_are_not_said_to_be_none() {
+        for (tries, milliseconds, wanted) in [
+            (1, 0, "given up after one try"),
+            (1, 5000, "given up after one try"),
+            (3, 40, "given up after 3 tries within 40 ms"),
+            (2, 1400, "given up after 2 tries within 1.4 s"),
+            (9, 61_000, "given up after 9 tries within 61 s"),
+        ] {
+            assert_eq!(no_more_tries(tries, Duration::from_millis(milliseconds)), wanted);
+        }
+    }
 }

@@ -1,7 +1,9 @@
-"""An HTTPS endpoint that wants a client certificate; prints its port, then one line for each request."""
+"""An HTTPS endpoint that wants a client certificate, or shows the certificate that it is given and wants none; prints its
+port, then one line for each request."""
 import http.server
 import pathlib
 import ssl
+import sys
 
 here = pathlib.Path(__file__).parent
 
@@ -28,9 +30,12 @@ class Take(http.server.BaseHTTPRequestHandler):
 
 
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-context.load_cert_chain(here / "cert.pem", here / "key.pem")
-context.load_verify_locations(here / "ca.pem")
-context.verify_mode = ssl.CERT_REQUIRED
+if len(sys.argv) > 1:
+    context.load_cert_chain(here / sys.argv[1], here / "own-key.pem")
+else:
+    context.load_cert_chain(here / "cert.pem", here / "key.pem")
+    context.load_verify_locations(here / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Take)
 server.socket = context.wrap_socket(server.socket, server_side=True)
 print(server.server_port, flush=True)

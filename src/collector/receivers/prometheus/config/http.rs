@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::tls::Version;
 
 use super::super::scrape::{Authorization, ClientSettings, Request, Secret, Tls, header_value};
 use super::scalars;
 use crate::collector::section::Section;
+use crate::collector::tls::{VERSIONS, Version};
 use crate::diag::Problem;
 
 /// Keys of a job about proxies and token services, none of which is supported.
@@ -184,7 +184,7 @@ fn tls(section: &mut Section<'_>) -> Tls {
     if tls.oldest.zip(tls.newest).is_some_and(|(oldest, newest)| oldest > newest) {
         section.problem("max_version", Problem::new("`max_version` is older than `min_version`"));
     }
-    if tls.newest.is_some_and(|newest| newest < Version::TLS_1_2) {
+    if tls.newest.is_some_and(|newest| newest < Version::V12) {
         let problem = Problem::new("this collector has no version of TLS below 1.2");
         section.problem("max_version", problem);
     }
@@ -196,11 +196,7 @@ fn tls(section: &mut Section<'_>) -> Tls {
 }
 
 fn version(section: &mut Section<'_>, key: &'static str) -> Option<Version> {
-    let word = scalars::word(section, key, &["TLS10", "TLS11", "TLS12", "TLS13"])?;
-    Some(match word {
-        "TLS10" => Version::TLS_1_0,
-        "TLS11" => Version::TLS_1_1,
-        "TLS12" => Version::TLS_1_2,
-        _ => Version::TLS_1_3,
-    })
+    const NAMES: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];
+    let word = scalars::word(section, key, &NAMES)?;
+    NAMES.iter().position(|name| *name == word).map(|place| VERSIONS[place])
 }

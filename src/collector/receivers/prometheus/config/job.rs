@@ -213,7 +213,7 @@ fn is_address(address: &str) -> Result<(), String> {
 
 /// A certificate that is checked for another name than the host's needs a client that knows the host.
 fn request_of(request: &Arc<Request>, found: &Found) -> Arc<Request> {
-    if request.client.tls.server_name.is_none() {
+    if request.client.tls.told_name().is_none() {
         return Arc::clone(request);
     }
     let host = found.url.as_ref().ok().and_then(|url| url.host_str().map(str::to_owned));

@@ -1,5 +1,7 @@
 //! One point in the making: its series gathered, and the point written in wire form.
 
+use std::ops::RangeInclusive;
+
 use bytes::Bytes;
 
 use super::super::exposition::Exemplar;
@@ -119,8 +121,8 @@ impl Group {
 
     /// Start (2) and time (3) of any point.
     fn write_times(&self, point: &mut Writer, start: bool) {
-        if start && self.created != 0.0 && self.created.is_finite() {
-            point.fixed64_field(2, nanoseconds_of_seconds(self.created));
+        if let Some(created) = nanoseconds_of_seconds(self.created).filter(|created| start && *created != 0) {
+            point.fixed64_field(2, created);
         }
         if self.timestamp_ms != 0 {
             point.fixed64_field(3, nanoseconds(self.timestamp_ms));
@@ -256,18 +258,25 @@ fn whole(count: f64) -> Option<u64> {
     (0.0..1.8e19).contains(&count).then_some(count as u64)
 }
 
+/// The milliseconds since the epoch that OTLP can say: what is outside of 64 bits of nanoseconds, or before 1970, it cannot.
+pub const TIMES_MS: RangeInclusive<i64> = 0..=18_446_744_073_709;
+
 fn nanoseconds(milliseconds: i64) -> u64 {
-    milliseconds.wrapping_mul(1_000_000).cast_unsigned()
+    u64::try_from(milliseconds).unwrap_or_default().saturating_mul(1_000_000)
 }
 
-/// A time of `_created`: seconds with a fraction.
+/// A time of `_created`: seconds with a fraction. `None` if OTLP cannot say it.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "whole seconds and the nanoseconds of the fraction, as the reference"
+    clippy::cast_sign_loss,
+    reason = "whole seconds and the nanoseconds of the fraction, as the reference; the range is checked"
 )]
-fn nanoseconds_of_seconds(seconds: f64) -> u64 {
-    let fraction = ((seconds - seconds.trunc()) * 1e9) as i64;
-    (seconds.trunc() as i64).wrapping_mul(1_000_000_000).wrapping_add(fraction).cast_unsigned()
+fn nanoseconds_of_seconds(seconds: f64) -> Option<u64> {
+    if !(0.0..2e10).contains(&seconds) {
+        return None;
+    }
+    let fraction = ((seconds - seconds.trunc()) * 1e9) as u64;
+    (seconds.trunc() as u64).checked_mul(1_000_000_000)?.checked_add(fraction)
 }
 
 pub(super) fn write_exemplar(writer: &mut Writer, field: u32, exemplar: &Exemplar, timestamp_ms: i64) {
@@ -295,7 +304,9 @@ pub(super) fn write_exemplar(writer: &mut Writer, field: u32, exemplar: &Exempla
         }
     }
     writer.message_field(field, |message| {
-        let time = nanoseconds(exemplar.timestamp_ms.unwrap_or(timestamp_ms));
+        // One that cannot be said is no time.
+        let time = exemplar.timestamp_ms.unwrap_or(timestamp_ms);
+        let time = if TIMES_MS.contains(&time) { nanoseconds(time) } else { 0 };
         if time != 0 {
             message.fixed64_field(2, time);
         }
@@ -349,7 +360,13 @@ mod tests {
     }
 
     #[test]
-    fn created_times_keep_their_fraction() {
-        assert_eq!(nanoseconds_of_seconds(1_700_000_000.5), 1_700_000_000_500_000_000);
+    fn created_times_keep_their_fraction_and_are_none_where_they_cannot_be_said() {
+        assert_eq!(nanoseconds_of_seconds(1_700_000_000.5), Some(1_700_000_000_500_000_000));
+        assert_eq!(nanoseconds_of_seconds(18_446_744_073.0), Some(18_446_744_073_000_000_000));
+        assert_eq!(nanoseconds_of_seconds(0.0), Some(0));
+        for none in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -1.0, -1e300, 1e300, 18_446_744_074.0, 9.3e18, 1.9e10]
+        {
+            assert_eq!(nanoseconds_of_seconds(none), None, "{none}");
+        }
     }
 }

@@ -9,6 +9,6 @@ mod resource;
 mod series;
 
 pub use batch::{Added, Batch, Slot};
-pub use group::{Broken, STALE};
+pub use group::{Broken, STALE, TIMES_MS};
 pub use metadata::Metadata;
 pub use series::{Origin, Series};

@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use super::super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
-use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series, Slot};
+use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series, Slot, TIMES_MS};
 use super::super::relabel::{Builder, apply};
 use super::cache::Cache;
 use super::labels::{Labels, METRIC_NAME, add_target, of_report};
@@ -244,6 +244,10 @@ impl Memory {
         }
         if timestamp_ms > reading.start_ms + AHEAD_MS {
             reading.warn(format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
+            return Ok(None);
+        }
+        if !TIMES_MS.contains(&timestamp_ms) {
+            reading.warn(format!("`{}` has a timestamp before 1970, dropped", shown()));
             return Ok(None);
         }
         let new = new.map(|series| {

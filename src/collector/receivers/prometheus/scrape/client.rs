@@ -3,15 +3,21 @@
 //! A client for `http` alone reads no certificates: that takes time and memory. One with certificates is made when it
 //! is first needed, and made anew when the files that it came from have changed.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use reqwest::Client;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
-use reqwest::tls::Version;
-use reqwest::{Certificate, Client, Identity};
 
 use super::credentials::Secret;
+use crate::collector::tls::{Keys, Material, Version, connection_words, is_name};
+
+/// How the settings are named in what is said about a scrape.
+const KEYS: Keys = Keys {
+    authority: "tls_config.ca_file",
+    identity: "`tls_config.cert_file` and `tls_config.key_file`",
+    server_name: "tls_config.server_name",
+};
 
 /// How targets of a job are reached.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +106,12 @@ impl Tls {
         secrets.into_iter().map(|secret| secret.map_or(Ok(String::new()), Secret::read)).collect()
     }
 
+    /// The name that the target is told and must have; an address is only checked.
+    #[must_use]
+    pub fn told_name(&self) -> Option<&str> {
+        self.server_name.as_deref().filter(|name| is_name(name))
+    }
+
     /// Checks that certificates and keys can be read and used.
     ///
     /// # Errors
@@ -114,36 +126,32 @@ fn base(settings: &ClientSettings) -> reqwest::ClientBuilder {
     let redirects = if settings.follow_redirects { Policy::limited(9) } else { Policy::none() };
     // Proxies are for the way out, and targets are named by their addresses: none without `proxy_url`.
     let builder = Client::builder().no_proxy().no_gzip().redirect(redirects).pool_max_idle_per_host(1);
-    if settings.http2 && settings.named_host.is_none() { builder } else { builder.http1_only() }
+    if has_http2(settings) { builder } else { builder.http1_only() }
 }
 
 fn secure(settings: &ClientSettings, contents: &[String]) -> Result<Client, String> {
     let tls = &settings.tls;
-    let mut builder = base(settings).tls_danger_accept_invalid_certs(tls.skip_verify);
     let [authority, certificate, key] = contents else { return Err("no certificates".into()) };
-    if tls.authority.is_some() {
-        let authorities = Certificate::from_pem_bundle(authority.as_bytes())
-            .map_err(|error| format!("the certificate of the authority: {}", cause(&error)))?;
-        if authorities.is_empty() {
-            return Err("the certificate of the authority: there is none in it".into());
-        }
-        builder = builder.tls_certs_only(authorities);
-    }
-    if tls.identity.is_some() {
-        let identity = Identity::from_pem(format!("{certificate}\n{key}").as_bytes())
-            .map_err(|error| format!("the own certificate and its key: {}", cause(&error)))?;
-        builder = builder.identity(identity);
-    }
-    if let Some(version) = tls.oldest {
-        builder = builder.tls_version_min(version);
-    }
-    if let Some(version) = tls.newest {
-        builder = builder.tls_version_max(version);
-    }
-    if let (Some(name), Some(host)) = (&tls.server_name, &settings.named_host) {
-        builder = builder.dns_resolver(Arc::new(Named { name: name.clone(), host: host.clone() }));
+    let material = Material {
+        authorities: tls.authority.as_ref().map(|_| authority.as_bytes()),
+        with_system: false,
+        identity: tls.identity.as_ref().map(|_| (certificate.as_bytes(), key.as_bytes())),
+        server_name: tls.server_name.as_deref(),
+        skip_verify: tls.skip_verify,
+        oldest: tls.oldest,
+        newest: tls.newest,
+    };
+    let protocols: &[&str] = if has_http2(settings) { &["h2", "http/1.1"] } else { &["http/1.1"] };
+    let mut builder = base(settings).tls_backend_preconfigured(material.configure(protocols)?);
+    if let (Some(name), Some(host)) = (tls.told_name(), &settings.named_host) {
+        builder = builder.dns_resolver(Arc::new(Named { name: name.to_owned(), host: host.clone() }));
     }
     builder.build().map_err(|error| cause(&error))
+}
+
+/// Whether HTTP/2 may be used. Where the URL has another name than the host's, only HTTP/1.1 can say which host is meant.
+fn has_http2(settings: &ClientSettings) -> bool {
+    settings.http2 && settings.named_host.is_none()
 }
 
 /// Resolves one name as another host, so that a certificate is checked for the name.
@@ -162,11 +170,8 @@ impl Resolve for Named {
     }
 }
 
-/// The innermost cause: what the system or the protocol said.
+/// What went wrong, without the URL: it may hold secrets.
 pub(super) fn cause(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn Error = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
+    let source = std::error::Error::source(error);
+    source.map_or_else(|| "the request failed".into(), |source| connection_words(source, &KEYS))
 }

@@ -119,7 +119,7 @@ impl Fetcher {
             headers.append(name.clone(), header_value(&value.read()?)?);
         }
         let client = if url.scheme() == "https" { self.clients.secure()? } else { self.clients.plain() };
-        if let (Some(name), true) = (&request.client.tls.server_name, url.scheme() == "https") {
+        if let (Some(name), true) = (request.client.tls.told_name(), url.scheme() == "https") {
             if let Ok(host) = HeaderValue::try_from(authority(&url)) {
                 headers.insert(HOST, host);
             }

@@ -30,6 +30,9 @@ use crate::otlp::Signal;
 /// The first scrape is not later than this.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
 
+/// A target that is down for one reason after the other is not heard of after so many.
+const REASONS_SAID: usize = 10;
+
 /// A checked receiver.
 pub struct PrometheusReceiver {
     /// All targets of all jobs.
@@ -68,7 +71,7 @@ impl PrometheusReceiver {
             let (request, requested) = mpsc::unbounded_channel();
             requests.push(request);
             let (context, next) = (context.clone(), next.clone());
-            let scraper = Scraper { target, fetcher, context, next, memory: Memory::default(), up: true };
+            let scraper = Scraper { target, fetcher, context, next, memory: Memory::default(), said: Vec::new() };
             scraping.tasks.push(tokio::spawn(scraper.run(requested, stop.clone())));
         }
         context.controls.add_scraper(Arc::new(Forced { requests }));
@@ -119,7 +122,8 @@ struct Scraper {
     context: Context,
     next: Next,
     memory: Memory,
-    up: bool,
+    /// Why it has been down since it was last up, as it was said; none if it is up.
+    said: Vec<String>,
 }
 
 impl Scraper {
@@ -189,18 +193,24 @@ impl Scraper {
         true
     }
 
-    /// A line when the target goes down or comes back, and for what was left out.
+    /// A line when the target goes down, is down for another reason, or comes back, and for what was left out.
     fn say(&mut self, error: Option<&str>, warnings: &[String]) {
         let log = &self.context.log;
         let name = self.name();
         // Those that stand in files are not known to the log.
         let masked = |text: &str| self.target.request.secrets().mask(text);
         match error {
-            Some(reason) if self.up => log.warn(&format!("{name} is down: {}", masked(reason))),
-            None if !self.up => log.info(&format!("{name} is up again")),
+            Some(reason) if self.said.len() < REASONS_SAID && !self.said.contains(&kind(reason)) => {
+                let still = if self.said.is_empty() { "" } else { "still " };
+                log.warn(&format!("{name} is {still}down: {}", masked(reason)));
+                self.said.push(kind(reason));
+            }
+            None if !self.said.is_empty() => {
+                log.info(&format!("{name} is up again"));
+                self.said.clear();
+            }
             _ => {}
         }
-        self.up = error.is_none();
         for warning in warnings {
             log.warn(&format!("{name}: {}", masked(warning)));
         }
@@ -214,6 +224,25 @@ impl Scraper {
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("target {}://{host}{port}{} of job {job}", url.scheme(), url.path())
     }
+}
+
+/// A reason without its numbers (a line, a size), which may change from scrape to scrape while the reason does not; but with
+/// those of three digits, which are statuses.
+fn kind(reason: &str) -> String {
+    let mut kind = String::new();
+    let mut digits = String::new();
+    for letter in reason.chars().chain(['\n']) {
+        if letter.is_ascii_digit() {
+            digits.push(letter);
+            continue;
+        }
+        if !digits.is_empty() {
+            kind.push_str(if digits.len() == 3 { &digits } else { "#" });
+            digits.clear();
+        }
+        kind.push(letter);
+    }
+    kind
 }
 
 /// Milliseconds since the epoch.

@@ -1,6 +1,7 @@
 //! Tests of the scrape loops against a small HTTP server on loopback.
 
 use std::io::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -65,6 +66,16 @@ fn pages(path: &str, request: &str) -> Vec<u8> {
         "/metrics" => answer("307 Temporary Redirect", "location: /metrics/\r\n", b""),
         "/loop" => answer("302 Found", "location: /loop\r\n", b""),
         "/metrics/" | "/plain" => answer("200 OK", "content-type: text/plain\r\n", b"a 1\n"),
+        "/turns" => {
+            static TURN: AtomicUsize = AtomicUsize::new(0);
+            match TURN.fetch_add(1, Ordering::SeqCst) {
+                0..3 | 7 | 9 | 11 => answer("500 Internal Server Error", "", b""),
+                // The same reason with other numbers, and each of them again.
+                turn @ 3..6 => answer("200 OK", "", format!("a b {turn}\n").as_bytes()),
+                6 | 8 => answer("503 Service Unavailable", "", b""),
+                10 | 12.. => answer("200 OK", "", b"a 1\n"),
+            }
+        }
         "/short" => b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\nconnection: close\r\n\r\na 1\n".to_vec(),
         "/created" => answer("201 Created", "", b"a 1\n"),
         _ => answer("404 Not Found", "", b""),
@@ -217,6 +228,25 @@ async fn up_and_down_are_said_on_change_only_and_others_go_on() {
     run.until("the second target", |run| !run.lines("is up again").is_empty()).await;
     assert_eq!(run.lines("").len(), 2, "{:?}", run.lines(""));
     assert!(run.lines("is down")[0].contains("cannot connect"));
+    run.stop().await;
+}
+
+/// One that is down for another reason is said to be, once for each reason until it is up.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_reason_is_said_once() {
+    let port = serve(pages).await;
+    let run = Run::start(vec![target(port, "/turns", 5)]);
+    run.until("all turns", |run| run.kept.counts().len() > 14).await;
+    let said: Vec<String> =
+        run.lines("").iter().map(|line| line.split(" is ").nth(1).expect("a state").into()).collect();
+    let wanted = ["down: ", "still down: ", "still down: ", "up again", "down: ", "up again"];
+    assert_eq!(said.len(), wanted.len(), "{said:?}");
+    for (said, wanted) in said.iter().zip(wanted) {
+        assert!(said.starts_with(wanted), "{said:?}");
+    }
+    for (place, word) in [(0, "500"), (2, "503"), (4, "500")] {
+        assert!(said[place].contains(word), "{said:?}");
+    }
     run.stop().await;
 }
 

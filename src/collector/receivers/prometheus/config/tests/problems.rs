@@ -124,10 +124,7 @@ fn values_of_a_job() {
             "tls_config: {ca_file: /no/ca}",
             "tls_config: TLS cannot be set up: cannot read /no/ca: No such file or directory (os error 2)",
         ),
-        (
-            "tls_config: {ca: nonsense}",
-            "tls_config: TLS cannot be set up: the certificate of the authority: there is none in it",
-        ),
+        ("tls_config: {ca: nonsense}", "tls_config: TLS cannot be set up: among the authorities is no certificate"),
         (
             "tls_config: {min_version: TLS13, max_version: TLS12}",
             "tls_config.max_version: `max_version` is older than `min_version`",

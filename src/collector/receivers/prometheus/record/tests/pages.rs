@@ -83,6 +83,15 @@ fn timestamps() {
     assert_eq!(time("c"), None, "too far ahead");
     assert_eq!(time("zero"), Some(0));
     assert_eq!(report(&record), [1, 4, 4, 3]);
+    // What OTLP cannot say is not said otherwise.
+    for (line, openmetrics) in
+        [("d 1 9223372036854775807", false), ("d 1 -0.001", true), ("d 1 -1e300", true), ("d 1 1e300", true)]
+    {
+        let kind = openmetrics.then_some("application/openmetrics-text");
+        let record = Target::new().page(&format!("{line}\n{}", if openmetrics { "# EOF\n" } else { "" }), kind);
+        assert_eq!(points(&record), [""; 0], "{line}");
+        assert_eq!(record.warnings.len(), 1, "{line}: {:?} {:?}", record.warnings, record.error);
+    }
     let mut ignoring = rules(&[]);
     ignoring.honor_timestamps = false;
     let record = Target::with(ignoring).page("a 1 5\n", None);

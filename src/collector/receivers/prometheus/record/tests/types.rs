@@ -2,6 +2,7 @@
 
 use super::{Target, attributes, metrics, points, report, request, rules};
 use crate::collector::receivers::prometheus::exposition::Dialect;
+use opentelemetry_proto::tonic::metrics::v1::{NumberDataPoint, metric};
 
 #[test]
 fn types_of_text_pages() {
@@ -91,6 +92,34 @@ fn openmetrics_types() {
     );
     let unit = metrics(&record).into_iter().find(|metric| metric.name == "lat_seconds").map(|metric| metric.unit);
     assert_eq!(unit.as_deref(), Some("s"));
+}
+
+/// No start and no exemplar has a time that is not the page's.
+#[test]
+fn times_that_cannot_be_said_are_no_times() {
+    for time in ["1e300", "-1e300", "-1", "18446744074", "+Inf", "-Inf", "NaN"] {
+        let exemplar = if time.ends_with(['f', 'N']) { String::new() } else { format!(" # {{a=\"b\"}} 1 {time}") };
+        let page = format!(
+            "# TYPE c counter\nc_total 1{exemplar}\nc_created {time}\n# TYPE h histogram\nh_bucket{{le=\"+Inf\"}} 1\nh_sum 1\n\
+             h_count 1\nh_created {time}\n# TYPE s summary\ns_sum 1\ns_count 1\ns_created {time}\n# EOF\n"
+        );
+        let record = Target::new().page(&page, Some("application/openmetrics-text"));
+        for metric in metrics(&record) {
+            let starts: Vec<(u64, u64)> = match metric.data.expect("data") {
+                metric::Data::Sum(sum) => {
+                    let exemplar =
+                        |point: &NumberDataPoint| point.exemplars.first().map_or(0, |found| found.time_unix_nano);
+                    sum.data_points.iter().map(|point| (point.start_time_unix_nano, exemplar(point))).collect()
+                }
+                metric::Data::Histogram(h) => {
+                    h.data_points.iter().map(|point| (point.start_time_unix_nano, 0)).collect()
+                }
+                metric::Data::Summary(s) => s.data_points.iter().map(|point| (point.start_time_unix_nano, 0)).collect(),
+                _ => continue,
+            };
+            assert_eq!(starts, [(0, 0)], "{time}: {}", metric.name);
+        }
+    }
 }
 
 #[test]
