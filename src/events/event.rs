@@ -1,7 +1,7 @@
 //! The events themselves.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -249,22 +249,30 @@ fn seconds<S: serde::Serializer>(elapsed: &Duration, serializer: S) -> Result<S:
 /// Where events go. Cheap to clone; readers must not block.
 #[derive(Clone)]
 pub struct Sink {
-    started: std::time::Instant,
-    send: Arc<dyn Fn(Event) + Send + Sync>,
+    started: Instant,
+    send: Arc<dyn Fn(EventKind) + Send + Sync>,
 }
 
 impl Sink {
-    /// A sink that hands each event to `send`, which must return at once.
+    /// A sink that hands each event to `send`, which must return at once. Events come in the order of their times, whoever
+    /// says them.
     pub fn new(send: impl Fn(Event) + Send + Sync + 'static) -> Self {
-        Self { started: std::time::Instant::now(), send: Arc::new(send) }
+        let started = Instant::now();
+        let turn = Mutex::new(());
+        let stamp = move |kind| {
+            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let time = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+            send(Event { time, elapsed: started.elapsed(), kind });
+        };
+        Self { started, send: Arc::new(stamp) }
     }
 
     /// The same; `then` is called after each event that comes this way. It must return soon, too.
     #[must_use]
     pub fn followed_by(&self, then: impl Fn() + Send + Sync + 'static) -> Self {
         let send = Arc::clone(&self.send);
-        let both = move |event| {
-            send(event);
+        let both = move |kind| {
+            send(kind);
             then();
         };
         Self { started: self.started, send: Arc::new(both) }
@@ -272,8 +280,7 @@ impl Sink {
 
     /// Says what happened, now.
     pub fn emit(&self, kind: EventKind) {
-        let time = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
-        (self.send)(Event { time, elapsed: self.elapsed(), kind });
+        (self.send)(kind);
     }
 
     /// How long it is since gymrun started: the clock of all events.
@@ -284,11 +291,11 @@ impl Sink {
 
     /// The same sink, for somebody whose events another one sees first; `see` must return at once.
     #[must_use]
-    pub fn seen_by(&self, see: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+    pub fn seen_by(&self, see: impl Fn(&EventKind) + Send + Sync + 'static) -> Self {
         let send = Arc::clone(&self.send);
-        let both = move |event| {
-            see(&event);
-            send(event);
+        let both = move |kind| {
+            see(&kind);
+            send(kind);
         };
         Self { started: self.started, send: Arc::new(both) }
     }
@@ -309,7 +316,27 @@ impl std::fmt::Debug for Sink {
 mod tests {
     use std::time::Duration;
 
-    use super::{Event, EventKind, ExitStatus, StopReason};
+    use super::{Event, EventKind, ExitStatus, Sink, StopReason};
+
+    #[test]
+    fn events_come_in_the_order_of_their_times() {
+        let (send, events) = std::sync::mpsc::channel();
+        let sink = Sink::new(move |event| send.send(event).expect("somebody listens"));
+        std::thread::scope(|scope| {
+            for slow in [false, true, false, true] {
+                let sink = sink.seen_by(move |_| {
+                    if slow {
+                        std::thread::yield_now()
+                    }
+                });
+                scope.spawn(move || (0..500).for_each(|_| sink.warn(None, "now", None)));
+            }
+        });
+        drop(sink);
+        let elapsed: Vec<Duration> = events.iter().map(|event: Event| event.elapsed).collect();
+        assert_eq!(elapsed.len(), 2000);
+        assert!(elapsed.is_sorted());
+    }
 
     #[test]
     fn an_event_is_one_flat_json_object() {

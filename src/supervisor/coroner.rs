@@ -142,7 +142,7 @@ impl Coroner {
     pub(super) fn sees(&self, sink: &Sink) -> Sink {
         let coroner = self.clone();
         sink.seen_by(move |event| {
-            if let EventKind::MemorySampled(sample) = &event.kind {
+            if let EventKind::MemorySampled(sample) = event {
                 coroner.sampled(sample);
             }
         })
