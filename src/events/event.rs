@@ -326,7 +326,7 @@ mod tests {
             for slow in [false, true, false, true] {
                 let sink = sink.seen_by(move |_| {
                     if slow {
-                        std::thread::yield_now()
+                        std::thread::yield_now();
                     }
                 });
                 scope.spawn(move || (0..500).for_each(|_| sink.warn(None, "now", None)));
