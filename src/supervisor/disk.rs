@@ -68,7 +68,9 @@ impl DiskWatch {
     fn judge(&self, space: Space) {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let room = room(space);
-        let (at, job_dir) = (|| mount_point(&self.job_dir).display().to_string(), self.job_dir.display());
+        let job_dir = self.job_dir.display();
+        // Found out only where it is said.
+        let at = || mount_point(&self.job_dir).display().to_string();
         if room > *said {
             let (state, what) = match room {
                 Room::None => ("full", "fails"),

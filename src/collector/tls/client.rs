@@ -9,6 +9,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use super::trust::{Anything, Roots, Trust};
+use crate::collector::section::Section;
+use crate::diag::Problem;
 
 /// A version of TLS, as configurations name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,8 +25,24 @@ pub enum Version {
     V13,
 }
 
-/// All of them, the oldest first.
-pub const VERSIONS: [Version; 4] = [Version::V10, Version::V11, Version::V12, Version::V13];
+impl Version {
+    /// The one that a configuration means by `name`; `names` are its names, the oldest first.
+    #[must_use]
+    pub fn named(name: &str, names: [&str; 4]) -> Option<Self> {
+        let all = [Self::V10, Self::V11, Self::V12, Self::V13];
+        names.into_iter().zip(all).find_map(|(known, version)| (known == name).then_some(version))
+    }
+
+    /// Says at `max_version` of a section what is wrong with the two versions that it has.
+    pub fn check(section: &mut Section<'_>, oldest: Option<Self>, newest: Option<Self>) {
+        if oldest.zip(newest).is_some_and(|(oldest, newest)| oldest > newest) {
+            section.problem("max_version", Problem::new("`max_version` is older than `min_version`"));
+        }
+        if newest.is_some_and(|newest| newest < Self::V12) {
+            section.problem("max_version", Problem::new("this collector does not support TLS below 1.2"));
+        }
+    }
+}
 
 /// What a client's TLS is made of; certificates and keys are PEM.
 #[derive(Debug, Default)]

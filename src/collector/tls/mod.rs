@@ -7,5 +7,5 @@ mod client;
 mod trust;
 mod words;
 
-pub use client::{Material, VERSIONS, Version, is_name};
+pub use client::{Material, Version, is_name};
 pub use words::{Keys, connection_words};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rustls::ClientConfig;
 
 use crate::collector::section::Section;
-use crate::collector::tls::{Keys, Material, VERSIONS, Version};
+use crate::collector::tls::{Keys, Material, Version};
 use crate::diag::Problem;
 
 /// How the settings are named in what is said about a connection.
@@ -119,11 +119,7 @@ fn read(section: &mut Section<'_>) -> Tls {
     if tls.certificate.is_some() != tls.key.is_some() {
         section.problem_here(Problem::new("`cert_file` and `key_file` must be given together"));
     }
-    if tls.oldest.zip(tls.newest).is_some_and(|(oldest, newest)| oldest > newest) {
-        section.problem("max_version", Problem::new("`max_version` is older than `min_version`"));
-    } else if tls.newest.is_some_and(|newest| newest < Version::V12) {
-        section.problem("max_version", Problem::new("this collector does not support TLS below 1.2"));
-    }
+    Version::check(section, tls.oldest, tls.newest);
     tls
 }
 
@@ -141,9 +137,8 @@ fn pem(section: &mut Section<'_>, file: &'static str, text: &'static str, name: 
 }
 
 fn version(section: &mut Section<'_>, key: &'static str) -> Option<Version> {
-    const NAMES: [&str; 4] = ["1.0", "1.1", "1.2", "1.3"];
     let text = section.text(key).filter(|text| !text.is_empty())?;
-    let found = NAMES.iter().position(|name| *name == text).map(|place| VERSIONS[place]);
+    let found = Version::named(&text, ["1.0", "1.1", "1.2", "1.3"]);
     if found.is_none() {
         let problem = Problem::new(format!("`{text}` is no value of `{key}`"));
         section.problem(key, problem.hint("write \"1.2\" or \"1.3\""));

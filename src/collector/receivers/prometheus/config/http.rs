@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use super::super::scrape::{Authorization, ClientSettings, Request, Secret, Tls, header_value};
 use super::scalars;
 use crate::collector::section::Section;
-use crate::collector::tls::{VERSIONS, Version};
+use crate::collector::tls::Version;
 use crate::diag::Problem;
 
 /// Keys of a job about proxies and token services, none of which is supported.
@@ -181,13 +181,7 @@ fn tls(section: &mut Section<'_>) -> Tls {
         oldest: version(section, "min_version"),
         newest: version(section, "max_version"),
     };
-    if tls.oldest.zip(tls.newest).is_some_and(|(oldest, newest)| oldest > newest) {
-        section.problem("max_version", Problem::new("`max_version` is older than `min_version`"));
-    }
-    if tls.newest.is_some_and(|newest| newest < Version::V12) {
-        let problem = Problem::new("this collector has no version of TLS below 1.2");
-        section.problem("max_version", problem);
-    }
+    Version::check(section, tls.oldest, tls.newest);
     // The versions have been checked.
     if let Err(why) = (Tls { oldest: None, newest: None, ..tls.clone() }).check() {
         section.problem_here(Problem::new(format!("TLS cannot be set up: {why}")));
@@ -198,5 +192,5 @@ fn tls(section: &mut Section<'_>) -> Tls {
 fn version(section: &mut Section<'_>, key: &'static str) -> Option<Version> {
     const NAMES: [&str; 4] = ["TLS10", "TLS11", "TLS12", "TLS13"];
     let word = scalars::word(section, key, &NAMES)?;
-    NAMES.iter().position(|name| *name == word).map(|place| VERSIONS[place])
+    Version::named(word, NAMES)
 }
