@@ -2,17 +2,19 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 
 use super::arguments::print;
 use crate::collector::config::Config;
 use crate::collector::flush::flush;
-use crate::collector::load::{Texts, load};
+use crate::collector::load::{SETTING, Texts, load, path_of};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, render};
@@ -50,8 +52,7 @@ impl Sources {
 
 /// `--set` as a source.
 fn setting(text: &str) -> Result<String, String> {
-    let (key, value) = text.split_once('=').ok_or("there is no `=` in it")?;
-    Ok(format!("yaml:{}: {}", key.trim().replace('.', "::"), value.trim()))
+    if text.contains('=') { Ok(format!("{SETTING}{text}")) } else { Err("there is no `=` in it".to_owned()) }
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -121,17 +122,16 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
         OsSignals::new().map_err(|error| Problem::new(format!("cannot listen for signals: {error}")))?
     };
     loop {
-        let order = Mutex::new(None);
-        let stop = async {
-            let next = told(&mut signals, sources, &sink).await;
-            *order.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
-        };
-        let result = runtime.block_on(run_collector(config, surroundings.clone(), stop));
-        let order = order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (result, order) = runtime.block_on(run_until_told(config, &surroundings, &mut signals, sources));
         match (result, order, former.take()) {
             (Ok(ran), Some(Order::Reload(next)), before) => {
                 // One that was told to go before it ran has not shown that it can start.
                 former = before.filter(|_| !ran).or(Some(texts));
+                (config, texts) = *next;
+            }
+            (Err(Failure::Start(problem)), Some(Order::Reload(next)), Some(before)) => {
+                show(&problem.into());
+                former = Some(before);
                 (config, texts) = *next;
             }
             (Err(Failure::Start(problem)), None, Some(before)) => {
@@ -149,6 +149,29 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
     }
 }
 
+/// One collector from its start to its end. Orders are heard all the time, while it drains too: the last one counts, and after
+/// one to stop there is no other.
+async fn run_until_told(
+    config: Config,
+    surroundings: &Surroundings,
+    signals: &mut OsSignals,
+    sources: &[String],
+) -> (Result<bool, Failure>, Option<Order>) {
+    let stop = CancellationToken::new();
+    let mut running = pin!(run_collector(config, surroundings.clone(), stop.cancelled()));
+    let mut order = None;
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut running => return (result, order),
+            next = told(signals, sources, &surroundings.sink), if !matches!(order, Some(Order::Stop)) => {
+                order = Some(next);
+                stop.cancel();
+            }
+        }
+    }
+}
+
 /// What a running collector is told.
 enum Order {
     Stop,
@@ -158,9 +181,8 @@ enum Order {
 
 /// Where the report goes: beside the first file.
 fn directory(sources: &[String]) -> PathBuf {
-    let path = sources.iter().find(|source| !source.starts_with("env:") && !source.starts_with("yaml:"));
-    let path = Path::new(path.map_or("", |source| source.strip_prefix("file:").unwrap_or(source)));
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    let path = sources.iter().find_map(|source| path_of(source)).unwrap_or_default();
+    Path::new(path).parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Ends when it is told to stop, or by SIGHUP to go on with the configuration as it is then. The reference ends with an

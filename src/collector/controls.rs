@@ -1,5 +1,6 @@
 //! The collector's state and the requests that come from outside: is it ready, scrape now, how long may the stop take.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,10 +40,22 @@ pub enum State {
     Stopping,
 }
 
+/// What was asked for of this process, and not of one configuration: it holds after a reload too.
+pub struct Requests {
+    limit: Mutex<Duration>,
+    scraped_last: AtomicBool,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self { limit: Mutex::new(DEFAULT_STOP_LIMIT), scraped_last: AtomicBool::new(false) }
+    }
+}
+
 /// Shared by the run, the extensions that take requests, and the receivers that can act on them.
 pub struct Controls {
+    requests: Arc<Requests>,
     state: watch::Sender<State>,
-    limit: Mutex<Duration>,
     /// Of the stop that is under way.
     deadline: watch::Sender<Instant>,
     failure: watch::Sender<Option<String>>,
@@ -51,17 +64,23 @@ pub struct Controls {
 
 impl Default for Controls {
     fn default() -> Self {
+        Self::with(Arc::default())
+    }
+}
+
+impl Controls {
+    /// Those of a collector that goes on with what was asked for before.
+    #[must_use]
+    pub fn with(requests: Arc<Requests>) -> Self {
         Self {
+            requests,
             state: watch::Sender::new(State::Starting),
-            limit: Mutex::new(DEFAULT_STOP_LIMIT),
             deadline: watch::Sender::new(Instant::now()),
             failure: watch::Sender::new(None),
             scrapers: Mutex::default(),
         }
     }
-}
 
-impl Controls {
     /// Where the collector stands now.
     #[must_use]
     pub fn state(&self) -> State {
@@ -76,7 +95,7 @@ impl Controls {
     /// Sets how long the coming stop may take; it does not begin it. A stop that is under way is over in that time from
     /// now, if that is sooner.
     pub fn set_stop_limit(&self, limit: Duration) {
-        *self.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+        *self.requests.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
         if self.state() == State::Stopping {
             self.deadline.send_if_modified(|at| {
                 let sooner = drained_by(limit);
@@ -91,7 +110,7 @@ impl Controls {
 
     /// A stop begins: when data must have drained.
     pub(super) fn begin_stop(&self) -> Deadline {
-        let limit = *self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = *self.requests.limit.lock().unwrap_or_else(PoisonError::into_inner);
         self.deadline.send_replace(drained_by(limit));
         self.set_state(State::Stopping);
         Deadline::following(&self.deadline)
@@ -117,6 +136,12 @@ impl Controls {
         }
     }
 
+    /// Whether the last scrape has been asked for, of this collector or of one before it.
+    #[must_use]
+    pub fn scraped_last(&self) -> bool {
+        self.requests.scraped_last.load(Ordering::SeqCst)
+    }
+
     /// Takes part in forced scrapes from now on.
     pub fn add_scraper(&self, scraper: Arc<dyn ScrapeNow>) {
         self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).push(scraper);
@@ -125,6 +150,7 @@ impl Controls {
     /// All receivers that scrape do it once now, side by side; true if all were done within [`SCRAPE_LIMIT`]. `last`: they
     /// do not do it by themselves any more, since the targets are about to go.
     pub async fn scrape_now(&self, last: bool) -> bool {
+        self.requests.scraped_last.fetch_or(last, Ordering::SeqCst);
         let scrapers = self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let deadline = Instant::now() + SCRAPE_LIMIT;
         until(deadline, join_all(scrapers.iter().map(|scraper| scraper.scrape_now(last)))).await.is_some()

@@ -1,7 +1,8 @@
 //! From the files of a configuration to its expanded tree.
 //!
-//! A configuration is given by one or several sources: the path of a file, `file:PATH`, `env:NAME` or `yaml:TEXT`. Their maps
-//! are joined key by key, and what a later one says wins, as in the reference collector. References are expanded after that.
+//! A configuration is given by one or several sources: the path of a file, `file:PATH`, `env:NAME`, `yaml:TEXT`, or
+//! [`SETTING`] with one value. Their maps are joined key by key, and what a later one says wins, as in the reference collector.
+//! References are expanded after that.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,6 +17,9 @@ use super::section::Findings;
 use super::storage::{Credential, Reference, references_of_headers};
 use crate::diag::{Location, Problem, Problems, Severity};
 use crate::yaml::{self, Yaml, YamlValue};
+
+/// Begins a source that is one value, `KEY=VALUE`, as `--set` gives it; the value is YAML, `.` and `::` separate keys.
+pub const SETTING: &str = "set:";
 
 /// Where variables come from.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -109,9 +113,9 @@ fn read_with(sources: &[String], environment: Environment<'_>, files: Files<'_>)
     let mut names = Vec::new();
     for (place, source) in sources.iter().enumerate() {
         let first = u32::try_from(place).unwrap_or_default() * Findings::LINES;
-        match retrieve(source, environment, files).and_then(|(name, text)| {
-            names.push(name.clone());
-            Ok(from_yaml(yaml::read(&text, &name)?, first))
+        match retrieve(source, environment, files).and_then(|retrieved| {
+            names.push(retrieved.name.clone());
+            retrieved.read(first)
         }) {
             Ok(Node { value: Value::Null, .. }) => {}
             Ok(Node { value: Value::Map(entries), line, .. }) => {
@@ -143,35 +147,74 @@ fn read_with(sources: &[String], environment: Environment<'_>, files: Files<'_>)
 #[cfg(test)]
 pub(super) fn read_text(text: &str, environment: Environment<'_>, findings: &Findings) -> Result<Node, Problems> {
     let files = |path: &str| fs::read_to_string(path);
-    Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, 0), environment, &files, findings))
+    Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, &|line| line), environment, &files, findings))
 }
 
 fn expand_tree(root: Node, environment: Environment<'_>, file: Files<'_>, findings: &Findings) -> Node {
-    let parse = |text: &str| yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, 0));
+    let parse = |text: &str| yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, &|line| line));
     expand(root, &Sources { variable: environment, file, parse: &parse }, findings)
 }
 
-/// The name of a source for people, and its text.
-fn retrieve(source: &str, environment: Environment<'_>, files: Files<'_>) -> Result<(String, String), Problems> {
+/// The text of a source.
+struct Retrieved {
+    /// What people call the source.
+    name: String,
+    text: String,
+    /// The key that the text is the value of; `None`: it is the configuration.
+    key: Option<String>,
+}
+
+impl Retrieved {
+    /// The tree of it, whose lines are counted from `first` on.
+    fn read(self, first: u32) -> Result<Node, Problems> {
+        let Self { name, text, key } = self;
+        let read = yaml::read(&text, &name);
+        let Some(key) = key else { return Ok(from_yaml(read?, &|line| first + line)) };
+        // A place in a command line has no line.
+        let placed = |problem: Problem| problem.in_file(Location::file(&name));
+        let node =
+            from_yaml(read.map_err(|problems| problems.into_iter().map(placed).collect::<Problems>())?, &|_| first);
+        Ok(Node::new(first, Value::Map(vec![Entry { key, line: first, node }])))
+    }
+}
+
+/// The file that a source is; `None` if it is of another kind.
+#[must_use]
+pub fn path_of(source: &str) -> Option<&str> {
+    match source.split_once(':') {
+        None => Some(source),
+        Some(("file", path)) => Some(path),
+        // One letter is a drive elsewhere, and so a path here too.
+        Some((scheme, _)) if scheme.len() == 1 || scheme.contains('/') => Some(source),
+        Some(_) => None,
+    }
+}
+
+fn retrieve(source: &str, environment: Environment<'_>, files: Files<'_>) -> Result<Retrieved, Problems> {
     let problem = |problem: Problem| Problems::from(problem.in_file(Location::file(source)));
-    let path = match source.split_once(':') {
-        None => source,
-        Some(("file", path)) => path,
-        Some(("yaml", text)) => return Ok(("<yaml>".to_owned(), text.to_owned())),
-        Some(("env", name)) => {
+    if let Some((key, value)) = source.strip_prefix(SETTING).and_then(|setting| setting.split_once('=')) {
+        let key = key.trim();
+        let (name, text) = (format!("--set {key}"), value.trim().to_owned());
+        return Ok(Retrieved { name, text, key: Some(key.replace('.', "::")) });
+    }
+    let (name, text) = match (path_of(source), source.split_once(':')) {
+        (Some(path), _) => {
+            let unread = |error| problem(Problem::new(format!("cannot read the configuration: {error}")));
+            (path.to_owned(), files(path).map_err(unread)?)
+        }
+        (None, Some(("yaml", text))) => ("<yaml>".to_owned(), text.to_owned()),
+        (None, Some(("env", name))) => {
             let text = environment(name).and_then(|value| value.into_string().ok());
             let text = text.ok_or_else(|| problem(Problem::new(format!("the variable `{name}` is not set"))))?;
-            return Ok((format!("<environment {name}>"), text));
+            (format!("<environment {name}>"), text)
         }
-        // One letter is a drive elsewhere, and so a path here too.
-        Some((scheme, _)) if scheme.len() == 1 || scheme.contains('/') => source,
-        Some((scheme, _)) => {
+        (None, other) => {
+            let scheme = other.map_or(source, |(scheme, _)| scheme);
             let unknown = Problem::new(format!("configurations cannot come from `{scheme}:`"));
             return Err(problem(unknown.hint("known: a path, `file:PATH`, `env:NAME`, `yaml:TEXT`")));
         }
     };
-    let text = files(path).map_err(|error| problem(Problem::new(format!("cannot read the configuration: {error}"))))?;
-    Ok((path.to_owned(), text))
+    Ok(Retrieved { name, text, key: None })
 }
 
 /// `a::b: x` at the top is `a: {b: x}`.
@@ -215,16 +258,19 @@ fn credential(reference: &Reference, environment: Environment<'_>, files: Files<
     Some(Credential { variable, value: value.replace("$$", "$") })
 }
 
-fn from_yaml(yaml: Yaml, first: u32) -> Node {
-    let line = first + yaml.location.line.unwrap_or(1);
+/// `line_in_tree`: what a line of the text is called in the tree.
+fn from_yaml(yaml: Yaml, line_in_tree: &dyn Fn(u32) -> u32) -> Node {
+    let line = line_in_tree(yaml.location.line.unwrap_or(1));
     let (value, text) = match yaml.value {
         YamlValue::Scalar { text, plain } => {
             (if plain { type_plain(&text) } else { Value::Text(text.clone()) }, Some(text))
         }
-        YamlValue::List(items) => (Value::List(items.into_iter().map(|item| from_yaml(item, first)).collect()), None),
+        YamlValue::List(items) => {
+            (Value::List(items.into_iter().map(|item| from_yaml(item, line_in_tree)).collect()), None)
+        }
         YamlValue::Map(entries) => {
             let entry = |(key, node): (String, Yaml)| {
-                let node = from_yaml(node, first);
+                let node = from_yaml(node, line_in_tree);
                 Entry { key, line: node.line, node }
             };
             (Value::Map(entries.into_iter().map(entry).collect()), None)

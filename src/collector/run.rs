@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::component::{Context, Shared, items_word};
 use super::config::Config;
-use super::controls::State;
+use super::controls::{Controls, Requests, State};
 use super::counters::Counters;
 use super::delivery;
 use super::duration::about;
@@ -40,6 +40,8 @@ pub struct Kept {
     pub counters: Arc<Counters>,
     /// The files that were begun, so that they are not emptied.
     pub files: Arc<OpenedFiles>,
+    /// What was asked for.
+    pub requests: Arc<Requests>,
 }
 
 /// Why a run ended without being told to.
@@ -76,7 +78,7 @@ pub async fn run(
         name: "collector".into(),
         log: log.clone(),
         counters: surroundings.kept.counters,
-        controls: Arc::default(),
+        controls: Arc::new(Controls::with(surroundings.kept.requests)),
         shared: Shared::default(),
     };
     context.shared.put(surroundings.kept.files);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nix::sys::signal::Signal;
 
-use crate::harness::{Collector, GOOD, Sink, eventually_async};
+use crate::harness::{Answer, Collector, GOOD, Sink, eventually_async};
 use crate::{config, span_count, spans};
 
 async fn says(collector: &Collector, words: &str, times: usize) {
@@ -183,5 +183,43 @@ async fn many_in_a_row_end_in_one_that_runs() {
     }
     load.more().await;
     assert!(!collector.stderr().contains("cannot"), "{}", collector.stderr());
+    all_arrived(collector, load, &endpoint).await;
+}
+
+/// A collector that drains for a reload is told to stop: it does not begin anew, and the limit that was said then holds.
+#[tokio::test]
+async fn an_order_to_stop_is_heard_while_a_reload_drains() {
+    let endpoint = Sink::start(vec![Answer::Hang]).await;
+    let mut collector = Collector::start(&to_endpoint(&endpoint), &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(6)).await.0, 200);
+    endpoint.wait(1).await;
+    collector.signal(Signal::SIGHUP);
+    says(&collector, "stopping; data may drain for", 1).await;
+    assert_eq!(collector.admin("/-/stop?seconds=2").await.0, 200);
+    collector.terminate();
+    assert_eq!(collector.ended().await, 0, "{}", collector.stderr());
+    assert_eq!(collector.stderr().matches("everything is ready").count(), 1, "{}", collector.stderr());
+    assert_eq!(collector.delivery()["traces"]["dropped"], serde_json::json!({"shutdown": 6}));
+}
+
+/// While one drains for a reload, the file changes again: what it says at the last order counts, and the process lives on
+/// with one that ran before where that cannot start.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_orders_the_last_counts_whether_or_not_those_before_can_start() {
+    let endpoint = Sink::start(vec![GOOD]).await;
+    let collector = Collector::start(&to_endpoint(&endpoint), &[]).await;
+    let file = collector.path("collector.yaml");
+    let good = std::fs::read_to_string(&file).expect("reads");
+    let bad = good.replace("x.jsonl", "no/such/x.jsonl");
+    let load = Load::begin(collector.http);
+    load.more().await;
+    for pause in [0, 1, 2, 3, 5, 8, 13, 20] {
+        for (text, pause) in [(&bad, pause), (&good, pause), (&bad, pause), (&good, 0)] {
+            std::fs::write(&file, text).expect("writes");
+            collector.signal(Signal::SIGHUP);
+            tokio::time::sleep(std::time::Duration::from_millis(pause)).await;
+        }
+        load.more().await;
+    }
     all_arrived(collector, load, &endpoint).await;
 }

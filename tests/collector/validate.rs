@@ -112,6 +112,16 @@ fn settings_win_over_sources() {
     let list = "service.pipelines.traces.exporters=[debug/a, nobody]";
     let (code, text) = validate(&["--config", base, "--set", "exporters.debug/a.verbosity=basic", "--set", list], &[]);
     assert!(code == 1 && text.contains("`nobody` is not declared"), "{text}");
+    // The place of a mistake is its key, and there is no line; what was said for it may be secret.
+    for (set, key, words) in [
+        ("exporters.debug/a.verbosity= loud-secret", "exporters.debug/a.verbosity", "is no verbosity"),
+        (" exporters = {otlp_http/a: {endpoint: 1, nobody: }}", "exporters", "unknown key `nobody`"),
+        ("exporters.debug/a=[secret, {", "exporters.debug/a", "not valid YAML"),
+    ] {
+        let (code, text) = validate(&["--config", &base.replace("loud", "basic"), "--set", set], &[]);
+        assert!(code == 1 && text.contains(words), "{set}: {text}");
+        assert!(text.contains(&format!("--set {key}\n")) && !text.contains("<yaml>"), "{set}: {text}");
+    }
     let (code, text) = validate(&["--config", base, "--set", "exporters.debug/a.verbosity"], &[]);
     assert!(code == 2 && text.contains("there is no `=` in it"), "{text}");
 }

@@ -14,6 +14,7 @@ use prost::Message as _;
 use serde_json::{Value, json};
 
 use harness::{Collector, GOOD, Sink, eventually_async};
+use nix::sys::signal::Signal;
 use pages::{Page, Pages};
 
 /// A configuration that scrapes `targets` (`host:port`) each `interval` into `x.jsonl`.
@@ -239,6 +240,15 @@ async fn after_the_last_scrape_there_is_none_unless_it_is_asked_for() {
     other.wait(then + 10).await;
     assert_eq!(ours.seen(), at_last);
     assert_eq!(collector.admin("/-/scrape").await.0, 200);
+    assert_eq!(ours.seen(), at_last + 1);
+    // Nor is there after a reload: the targets go all the same.
+    collector.signal(Signal::SIGHUP);
+    eventually_async("it is ready again", async || {
+        (collector.stderr().matches("everything is ready").count() == 2).then_some(())
+    })
+    .await;
+    let then = other.seen();
+    other.wait(then + 20).await;
     assert_eq!(ours.seen(), at_last + 1);
     assert_eq!((collector.stop().await, another.stop().await), (0, 0));
 }

@@ -16,7 +16,8 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// A configuration of several files is one tree. The lines of its second file are counted from here on, and so on.
+    /// A configuration of several files is one tree. The lines of its second file are counted from here on, and so on; at
+    /// this number itself stands what has no lines.
     pub const LINES: u32 = 10_000_000;
 
     /// Nothing found in `file` yet.
@@ -35,6 +36,8 @@ impl Findings {
         let problem = self.secrets.borrow().mask_problem(problem.at(path));
         let place = usize::try_from(line / Self::LINES).unwrap_or_default();
         let file = self.files.get(place).or(self.files.last()).cloned().unwrap_or_default();
-        self.problems.borrow_mut().push(problem.in_file(Location::new(file, line % Self::LINES)));
+        let line = line % Self::LINES;
+        let location = if line == 0 { Location::file(file) } else { Location::new(file, line) };
+        self.problems.borrow_mut().push(problem.in_file(location));
     }
 }

@@ -131,7 +131,7 @@ impl Scraper {
         let first = Instant::now() + self.target.offset + self.offset();
         let mut grid = interval_at(first, self.target.interval);
         grid.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut last = false;
+        let mut last = self.context.controls.scraped_last();
         loop {
             let mut requests = Vec::new();
             tokio::select! {
