@@ -140,6 +140,7 @@ async fn a_certificate_may_be_its_own_authority() {
         ("own-plain.pem", None),
         ("own-expired.pem", Some("its certificate expired on 2021-01-01")),
         ("own-other.pem", Some("its certificate is for `other.test`, not for `127.0.0.1`")),
+        ("chains/own-for-clients.pem", Some("it is not for servers (extended key usage)")),
     ] {
         let secure = Secure { certificate: pem(own), key: pem("own-key.pem"), authority: None };
         let sink = RpcSink::start(vec![TAKEN], Some(secure)).await;

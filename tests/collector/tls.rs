@@ -70,12 +70,35 @@ async fn a_certificate_for_another_name_needs_the_override() {
 }
 
 /// Certificates that signed themselves and are their own `ca_file`, and what is said about each.
-const OWN_AUTHORITIES: [(&str, Option<&str>); 4] = [
+const OWN_AUTHORITIES: [(&str, Option<&str>); 5] = [
     ("own-authority.pem", None),
     ("own-plain.pem", None),
     ("own-expired.pem", Some("its certificate expired on 2021-01-01T00:00:00Z: it needs a new one")),
     ("own-other.pem", Some("its certificate is for `other.test`, not for `127.0.0.1`")),
+    ("chains/own-for-clients.pem", Some("it is not for servers (extended key usage)")),
 ];
+
+/// What stands in `ca_file` is an authority only if it says so, and what it says is kept to.
+#[tokio::test]
+async fn only_who_may_sign_is_an_authority() {
+    for (name, wrong) in [
+        ("good", None),
+        ("between", None),
+        ("depth-1-between", None),
+        ("says-no", Some("its authority `says-no` does not allow to sign others")),
+        ("between-may-not-sign", Some("its authority `between-may-not-sign` does not allow to sign others")),
+        ("for-clients", Some("its authority `for-clients` is not for servers")),
+        ("expired", Some("its authority `expired` expired on 2021-01-01T00:00:00Z")),
+        ("depth-0-between", Some("its authority `depth-0` allows 0 authorities between")),
+    ] {
+        let Some(endpoint) = Endpoint::showing(&format!("chains/{name}.pem")) else { return };
+        let trusted = format!("ca_file: DATA/chains/{name}-ca.pem");
+        let mut collector = Collector::start(&to(endpoint.port, &trusted), &[]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        said(&collector, name, wrong, collector.delivery()["traces"]["sent"] == json!(1));
+    }
+}
 
 /// As the reference takes them: trusted as they are, name and dates checked.
 #[tokio::test]

@@ -9,6 +9,7 @@ use std::io;
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{AlertDescription, CertificateError};
 
+use super::chain::{Refusal, Why};
 use super::trust::is_authority;
 
 /// How the settings of TLS are named where the connection comes from.
@@ -102,6 +103,9 @@ fn certificate_words(error: &CertificateError, keys: &Keys) -> String {
                 "its certificate is signed by nobody who is trusted: put its authority's, or itself, into `{authority}`"
             );
         }
+        CertificateError::Other(other) if let Some(refusal) = other.0.downcast_ref::<Refusal>() => {
+            return refusal_words(refusal, keys);
+        }
         CertificateError::Other(other) if is_authority(other) => {
             return format!("its certificate is an authority's, and it is not in `{authority}` itself: put it there");
         }
@@ -115,12 +119,50 @@ fn certificate_words(error: &CertificateError, keys: &Keys) -> String {
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "it is signed in a way, or by a key of a kind or size, that this collector does not take"
         }
-        CertificateError::Other(other) => {
-            return format!("its certificate cannot be used: {}", in_words(&kind(&other.0)));
-        }
+        CertificateError::Other(other) => match other.0.downcast_ref() {
+            Some(webpki::Error::NameConstraintViolation) => {
+                "its authority may not sign for such names (nameConstraints)"
+            }
+            Some(webpki::Error::EndEntityUsedAsCa) => "what signed it is no authority's certificate (basicConstraints)",
+            _ => return format!("its certificate cannot be used: {}", in_words(&kind(&other.0))),
+        },
         other => return format!("its certificate cannot be used: {}", in_words(&kind(other))),
     };
     format!("its certificate cannot be used: {why}")
+}
+
+/// What is wrong with a certificate of the chain.
+fn refusal_words(refusal: &Refusal, keys: &Keys) -> String {
+    let whose = match &refusal.authority {
+        None => "its certificate".to_owned(),
+        Some(name) if name.is_empty() => "a certificate of its authorities".into(),
+        Some(name) => format!("the certificate of its authority `{name}`"),
+    };
+    let replace = match refusal.authority {
+        None => "it needs a new one".to_owned(),
+        Some(_) => format!("it needs a new one, here in `{}` or at the server", keys.authority),
+    };
+    match &refusal.why {
+        Why::MayNotSign => format!(
+            "{whose} does not allow to sign others (basicConstraints, keyUsage): put one that does, or the server's own, \
+             into `{}`",
+            keys.authority
+        ),
+        Why::Expired(end) => format!("{whose} expired on {}: {replace}", date(*end)),
+        Why::NotYetValid(begin) => format!("{whose} is not valid before {}: look at the clocks", date(*begin)),
+        Why::TooDeep(depth, found) => format!(
+            "{whose} allows {depth} authorities between itself and the server, and there are {found} (pathLenConstraint): \
+             the server needs a certificate of another one"
+        ),
+        Why::NotForServers => format!("{whose} is not for servers (extended key usage): {replace}"),
+        Why::UnknownExtension(extension) => {
+            format!("{whose} has a critical extension that is not known here ({extension}): {replace}")
+        }
+        Why::Unreadable => format!("{whose} cannot be read: {replace}"),
+        Why::KeySize(bits) => {
+            format!("{whose} has an RSA key of {bits} bits, and this collector takes 2048 to 8192: it needs a new one")
+        }
+    }
 }
 
 fn name_words(expected: &ServerName<'_>, presented: &[String], server_name: &str) -> String {
