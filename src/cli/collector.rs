@@ -64,8 +64,8 @@ enum Action {
         /// The directory of the job.
         #[arg(value_name = "JOBDIR")]
         directory: PathBuf,
-        /// How long it may take.
-        #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+        /// How long it may take, at most a day.
+        #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=86_400))]
         timeout: u64,
     },
 }

@@ -9,24 +9,36 @@ use tokio::time::{Instant, sleep_until};
 #[derive(Clone, Debug)]
 pub struct Deadline {
     at: watch::Receiver<Instant>,
+    /// It is half as far from this moment.
+    half_since: Option<Instant>,
 }
 
 impl Deadline {
     /// One that stands where the sender's value is.
     pub(super) fn following(sender: &watch::Sender<Instant>) -> Self {
-        Self { at: sender.subscribe() }
+        Self { at: sender.subscribe(), half_since: None }
     }
 
     /// One that never moves.
     #[must_use]
     pub fn fixed(at: Instant) -> Self {
-        Self { at: watch::channel(at).1 }
+        Self { at: watch::channel(at).1, half_since: None }
+    }
+
+    /// One that leaves half of the time from now on to those who come after.
+    #[must_use]
+    pub fn half(&self) -> Self {
+        Self { at: self.at.clone(), half_since: Some(Instant::now()) }
     }
 
     /// When it is, as things stand.
     #[must_use]
     pub fn at(&self) -> Instant {
-        *self.at.borrow()
+        self.before(*self.at.borrow())
+    }
+
+    fn before(&self, at: Instant) -> Instant {
+        self.half_since.map_or(at, |since| at.min(since + at.saturating_duration_since(since) / 2))
     }
 
     /// Ends when it has passed.
@@ -35,7 +47,7 @@ impl Deadline {
         loop {
             let now = *at.borrow_and_update();
             tokio::select! {
-                () = sleep_until(now) => return,
+                () = sleep_until(self.before(now)) => return,
                 Ok(()) = at.changed() => {}
             }
         }
@@ -71,5 +83,17 @@ mod tests {
         let ended = tokio::time::timeout(Duration::from_secs(30), waiting).await;
         assert_eq!(ended.expect("at once").expect("it ends"), None);
         Deadline::fixed(Instant::now()).passed().await;
+    }
+
+    #[tokio::test]
+    async fn half_of_it_moves_with_it() {
+        let now = Instant::now();
+        let sender = watch::Sender::new(now + Duration::from_hours(2));
+        let half = Deadline::following(&sender).half();
+        assert!(half.at() > now + Duration::from_mins(59) && half.at() < now + Duration::from_mins(61));
+        sender.send_replace(Instant::now() + Duration::from_millis(20));
+        half.passed().await;
+        sender.send_replace(now);
+        assert!(half.at() <= now);
     }
 }

@@ -111,7 +111,8 @@ impl Graph {
         let reporters = self.reporters.iter().map(|reporter| &reporter.named);
         let flushed = join_all(self.exporters.iter().chain(reporters).map(|exporter| exporter.running.flush()));
         deadline.until(until(first, flushed)).await;
-        shut(std::mem::take(&mut self.receivers), deadline, base).await;
+        // Nothing is owed to a client whose request has not come in yet, and much to those whose data is held.
+        shut(std::mem::take(&mut self.receivers), &deadline.half(), base).await;
         for level in std::mem::take(&mut self.levels) {
             join_all(level.pipelines.into_iter().map(|processors| async move {
                 for processor in processors {

@@ -6,6 +6,7 @@ mod delivery;
 mod export;
 mod faults;
 mod files;
+mod half;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod own;

@@ -31,8 +31,7 @@ impl Storages {
                 problem.hint("declare it under `extensions`, as `file_storage`, and name it in `service.extensions`")
             );
         };
-        let name: String = context.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let folder = folder.join(format!("{name}_{}", signal.name()));
+        let folder = folder.join(format!("{}~{}", file_name(&context.name), signal.name()));
         let spool = Spool::open(&folder, context.shared.get::<Credentials>().all())
             .map_err(|error| Problem::new(format!("cannot open the storage {}: {error}", folder.display())))?;
         let spool = Arc::new(spool);
@@ -44,5 +43,35 @@ impl Storages {
     /// All that were opened, with the names of their users.
     pub fn opened(&self) -> Vec<(String, Arc<Spool>)> {
         self.spools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The name of a component as that of a folder. No two have the same: requests are never sent by another exporter than the
+/// one that stored them.
+fn file_name(component: &str) -> String {
+    let mut name = String::new();
+    for byte in component.bytes() {
+        match byte {
+            b'/' => name.push('~'),
+            b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => name.push(byte.into()),
+            _ => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::file_name;
+
+    #[test]
+    fn each_component_has_a_folder_of_its_own() {
+        let names = ["a/b-c", "a/b_c", "a/b.c", "a/b/c", "a/b~c", "a/b%7Ec", "a/b c", "a/bc", "a/B-c", "a/é"];
+        let folders: BTreeSet<String> = names.into_iter().map(file_name).collect();
+        assert_eq!(folders.len(), names.len(), "{folders:?}");
+        assert!(folders.iter().all(|folder| !folder.contains('/')), "{folders:?}");
+        assert_eq!(file_name("exporters/otlp_http/team-a"), "exporters~otlp_http~team-a");
     }
 }

@@ -1,6 +1,7 @@
 //! `group_by`: a file for each value of a resource attribute, whose place in the path is a `*`.
 
 use std::collections::VecDeque;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,15 +65,8 @@ impl Groups {
         Ok(Built { consumer: groups.clone(), running: Box::new(Stop { groups }) })
     }
 
-    /// The path for a value: below the prefix, whatever `..` the value has.
     fn path(&self, segment: &str) -> PathBuf {
-        let joined = clean(&format!("{}{segment}{}", self.prefix, self.suffix));
-        let base = clean(&self.prefix);
-        if joined.to_string_lossy().starts_with(base.to_string_lossy().as_ref()) {
-            return joined;
-        }
-        let inner = clean(&format!("/{segment}{}", self.suffix));
-        base.join(inner.strip_prefix("/").unwrap_or(&inner))
+        path(&self.prefix, segment, &self.suffix)
     }
 
     async fn writer(&self, path: PathBuf) -> Result<(Arc<Writer>, Option<Arc<Writer>>), Refusal> {
@@ -155,6 +149,22 @@ fn segment(resource: &Resource, attribute: &str) -> Option<String> {
     }
 }
 
+/// The path for a value: it begins as the configuration says, whatever `..` the value has.
+fn path(prefix: &str, segment: &str, suffix: &str) -> PathBuf {
+    let (folder, stem) = prefix.split_at(prefix.rfind('/').map_or(0, |slash| slash + 1));
+    let folder = clean(folder);
+    let joined = clean(&format!("{prefix}{segment}{suffix}"));
+    // By the names of folders: `/data-other` begins as `/data` does, and is another place.
+    let inside = joined.strip_prefix(&folder).ok().filter(|rest| {
+        matches!(rest.components().next(), Some(Component::Normal(name)) if name.as_bytes().starts_with(stem.as_bytes()))
+    });
+    if inside.is_some() {
+        return joined;
+    }
+    let inner = clean(&format!("/{segment}{suffix}"));
+    clean(prefix).join(inner.strip_prefix("/").unwrap_or(&inner))
+}
+
 /// Without `.` and `..`, which cannot lead above the root.
 fn clean(path: &str) -> PathBuf {
     let mut clean = PathBuf::new();
@@ -230,6 +240,29 @@ mod tests {
 
     #[test]
     fn no_value_leads_out_of_the_folder() {
+        for (prefix, segment, expected) in [
+            ("/x/data/", "a", "/x/data/a.jsonl"),
+            ("/x/data/", "a/b", "/x/data/a/b.jsonl"),
+            ("/x/data/", "a/../b", "/x/data/b.jsonl"),
+            ("/x/data/", "/abs", "/x/data/abs.jsonl"),
+            ("/x/data/", "../data-evil/y", "/x/data/data-evil/y.jsonl"),
+            ("/x/data/", "../../etc/y", "/x/data/etc/y.jsonl"),
+            ("/x/data/", "..", "/x/data/...jsonl"),
+            ("/x/data/", "../data/y", "/x/data/y.jsonl"),
+            ("/x/pre-", "y", "/x/pre-y.jsonl"),
+            ("/x/pre-", "a/../pre-b", "/x/pre-a/pre-b.jsonl"),
+            ("/x/pre-", "a/../../pre-b", "/x/pre-b.jsonl"),
+            ("/x/pre-", "a/../../evil", "/x/pre-/evil.jsonl"),
+            ("/", "../y", "/y.jsonl"),
+            ("", "y", "y.jsonl"),
+            ("", "../y", "y.jsonl"),
+            ("", "/etc/y", "etc/y.jsonl"),
+            ("out/", "../../y", "out/y.jsonl"),
+            ("../out/", "../y", "../out/y.jsonl"),
+            ("../", "../../y", "../y.jsonl"),
+        ] {
+            assert_eq!(path(prefix, segment, ".jsonl"), Path::new(expected), "{prefix}*.jsonl with {segment}");
+        }
         assert_eq!(clean("/a/./b/../c"), Path::new("/a/c"));
         assert_eq!(clean("/../a"), Path::new("/a"));
         assert_eq!(clean("../a"), Path::new("../a"));

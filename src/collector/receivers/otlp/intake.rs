@@ -6,7 +6,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::status::{INTERNAL, Status};
 use crate::collector::component::{Context, Outputs, items_word};
-use crate::collector::counters::Tally;
 use crate::collector::own::{ACCEPTED, Count, FAILED, Families, Meters, Number, REFUSED, labels, of};
 use crate::otlp::{DecodeError, Payload, Signal};
 
@@ -54,13 +53,12 @@ impl Intake {
         let Some(next) = self.outputs.get(signal).filter(|_| items > 0).cloned() else { return Ok(()) };
         let (context, abandoned, flows) = (self.context.clone(), self.abandoned.clone(), self.flows.clone());
         let handed = tokio::spawn(async move {
-            // What goes into the pipelines is counted there; what is given up does not come to that.
+            // What goes into the pipelines is counted there, and so is what is given up on its way.
             let result = tokio::select! {
+                biased;
+                // The pipelines are no longer there for what comes as late as that.
+                () = abandoned.cancelled() => Err(Status::unavailable("the collector is shutting down")),
                 result = next.consume(payload) => result.map_err(Status::from),
-                () = abandoned.cancelled() => {
-                    context.count(signal, Tally::Refused, items);
-                    Err(Status::unavailable("the collector is shutting down"))
-                }
             };
             flows[protocol as usize][signal as usize][usize::from(result.is_err())].add(items);
             if let Err(status) = &result {

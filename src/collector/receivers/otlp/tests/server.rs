@@ -18,7 +18,6 @@ use crate::otlp::wire::Writer;
 pub struct Server {
     pub grpc: String,
     pub http: String,
-    pub context: Context,
     running: Listening,
 }
 
@@ -43,14 +42,14 @@ pub async fn start(consumer: impl Consumer + 'static, max_message: usize, max_bo
             ..HttpSettings::default()
         }),
     };
-    let running = receiver.listen(context.clone(), outputs).await.expect("free ports");
+    let running = receiver.listen(context, outputs).await.expect("free ports");
     let address = |protocol: &str| {
         let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         let line = lines.iter().find(|line| line.contains(protocol)).expect("a line with the address");
         let address = line.split_whitespace().find(|word| word.starts_with("127.0.0.1:")).expect("an address");
         format!("http://{address}")
     };
-    Server { grpc: address("OTLP/gRPC"), http: address("OTLP/HTTP"), context, running }
+    Server { grpc: address("OTLP/gRPC"), http: address("OTLP/HTTP"), running }
 }
 
 impl Server {

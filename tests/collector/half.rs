@@ -1,0 +1,90 @@
+//! Clients that go half-way: a request that never comes in whole, a connection that is closed behind it.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use crate::harness::{Answer, Collector, GOOD, Sink, free_port};
+use crate::{config, span_count, spans};
+
+/// How HTTP/2 begins, with a setting frame, and then the head of a call (`:method POST`, `:scheme http`) without an end.
+const HALF_CALL: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x02\x01\x04\0\0\0\x01\x83\x86";
+
+const HALVES: [&[u8]; 4] = [
+    b"",
+    b"POST /v1/traces HTTP/1.1\r\nHost: a\r\n",
+    b"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"resourceSpans\"",
+    HALF_CALL,
+];
+
+/// Whoever has not sent a whole request when the collector stops waits in vain, and what the collector holds for others is
+/// sent all the same.
+#[tokio::test]
+async fn half_a_request_takes_no_time_from_what_was_acknowledged() {
+    for half in HALVES {
+        let sink = Sink::start(vec![GOOD]).await;
+        let exporter = format!("  otlp_http: {{endpoint: \"{}\"}}\n", sink.url());
+        let text = config("  batch: {timeout: 60s}", "batch", &exporter, "file, otlp_http");
+        let grpc = free_port();
+        let protocols = "http: {endpoint: $HTTP}";
+        let text = text.replace(protocols, &format!("{protocols}\n      grpc: {{endpoint: \"127.0.0.1:{grpc}\"}}"));
+        let mut collector = Collector::start(&text, &[]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(3)).await.0, 200);
+        let port = if half == HALF_CALL { grpc } else { collector.http };
+        let mut client = TcpStream::connect(("127.0.0.1", port)).await.expect("connects");
+        client.write_all(half).await.expect("sends");
+        // An answer of another connection: the half has come, as far as one can know.
+        assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+        assert_eq!(collector.admin("/-/stop?seconds=4").await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        let traces = &collector.delivery()["traces"];
+        let text = String::from_utf8_lossy(half);
+        assert_eq!((&traces["received"], &traces["sent"]), (&5.into(), &5.into()), "{text}: {traces}");
+        assert_eq!(span_count(&collector.lines("x.jsonl")), 5, "{text}");
+    }
+}
+
+/// A request that waits for an endpoint is refused at the stop, and counted once.
+#[tokio::test]
+async fn what_a_stop_refuses_is_counted_once() {
+    let sink = Sink::start(vec![Answer::Hang]).await;
+    let exporter = format!("  otlp_http: {{endpoint: \"{}\", sending_queue: {{enabled: false}}}}\n", sink.url());
+    let text = config("  batch: {}", "", &exporter, "otlp_http");
+    let mut collector = Collector::start(&text, &[]).await;
+    let request = spans(4);
+    let (status, ()) = tokio::join!(async { collector.post("/v1/traces", &request).await.0 }, async {
+        sink.wait(1).await;
+        assert_eq!(collector.admin("/-/stop?seconds=2").await.0, 200);
+        collector.terminate();
+    });
+    assert_eq!(status, 503);
+    assert_eq!(collector.ended().await, 0);
+    let traces = &collector.delivery()["traces"];
+    assert_eq!((&traces["refused"], &traces["received"]), (&4.into(), &0.into()), "{traces}");
+}
+
+/// The difference that the table names: an answer may be missing; it is never wrong, and nobody else suffers.
+#[tokio::test]
+async fn a_client_may_close_its_side_behind_the_request() {
+    let mut collector = Collector::start(&config("  batch: {timeout: 10ms}", "batch", "", "file"), &[]).await;
+    let body = spans(1).to_string();
+    let head = "POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length:";
+    let request = format!("{head} {}\r\n\r\n{body}", body.len());
+    let mut answered = 0;
+    for _ in 0..20 {
+        let mut client = TcpStream::connect(("127.0.0.1", collector.http)).await.expect("connects");
+        client.write_all(request.as_bytes()).await.expect("sends");
+        client.shutdown().await.expect("closes");
+        let mut answer = String::new();
+        let read = tokio::time::timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await;
+        read.expect("it ends").expect("reads");
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answered += usize::from(!answer.is_empty());
+    }
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    let written = span_count(&collector.lines("x.jsonl"));
+    assert!((answered + 1..=21).contains(&written), "{answered} answered, {written} written");
+    assert_eq!(collector.delivery()["traces"]["received"], written);
+}
