@@ -140,6 +140,11 @@ fn serve(sources: &[String]) -> Result<i32, Problems> {
                 config = before.again(sources, &environment)?;
                 texts = before;
             }
+            (Err(Failure::Start(problem)), Some(Order::Stop), Some(_)) => {
+                // It was told to go, and of what it had taken before nothing is left to do.
+                show(&problem.into());
+                return Ok(0);
+            }
             (result, ..) => {
                 // What is still running at this point has been left behind on purpose.
                 runtime.shutdown_background();

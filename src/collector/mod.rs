@@ -3,6 +3,7 @@
 //! The text of the configuration is read and expanded ([`node`]), each component reads its own [`section`], and the
 //! graph of `service.pipelines` is built from [`component`]s. Data flows as [`crate::otlp::Payload`].
 
+mod accept;
 pub mod component;
 pub mod config;
 pub mod connectors;

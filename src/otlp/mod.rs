@@ -4,6 +4,7 @@
 //! ([`Payload::decode`]), passed on as shared slices, and read by views where someone looks inside.
 //! Only resources, metric names and schema URLs are decoded, since those are what pipelines change.
 
+mod chunks;
 mod edit;
 mod json;
 mod payload;
@@ -16,6 +17,7 @@ mod value;
 mod view;
 pub mod wire;
 
+pub use chunks::Chunks;
 pub use edit::Edit;
 pub use json::parse_json;
 pub use payload::{Payload, ResourceItems, ScopeItems, Signal, encode_scope};

@@ -163,49 +163,17 @@ impl Payload {
         self.resources.iter().map(of_entry).sum()
     }
 
+    /// The same with memory of its own: it keeps nothing of the requests alive that it was a part of.
+    #[must_use]
+    pub fn detached(self) -> Self {
+        // What it is made of is valid.
+        Self::decode(self.signal, self.encode()).unwrap_or(self)
+    }
+
     /// Spans, log records, or data points (not metrics).
     #[must_use]
     pub fn item_count(&self) -> usize {
         self.resources.iter().flat_map(|entry| &entry.scopes).map(|scope| scope.items.count()).sum()
-    }
-
-    /// Takes the first `count` items away and returns them; resources and scopes are repeated where
-    /// the border goes through them. Metrics are divided between their points.
-    #[must_use]
-    pub fn split_front(&mut self, count: usize) -> Self {
-        let mut front = Self::new(self.signal);
-        let mut left = count;
-        while left > 0 && !self.resources.is_empty() {
-            let size: usize = self.resources[0].scopes.iter().map(|scope| scope.items.count()).sum();
-            if size <= left {
-                left -= size;
-                front.resources.push(self.resources.remove(0));
-            } else {
-                front.resources.push(self.resources[0].split_front(left));
-                left = 0;
-            }
-        }
-        front
-    }
-}
-
-impl ResourceItems {
-    fn split_front(&mut self, mut left: usize) -> Self {
-        let (resource, schema_url) = (Arc::clone(&self.resource), self.schema_url.clone());
-        let mut front = Self { resource, schema_url, scopes: Vec::new() };
-        while left > 0 && !self.scopes.is_empty() {
-            let first = &mut self.scopes[0];
-            let size = first.items.count();
-            if size <= left {
-                left -= size;
-                front.scopes.push(self.scopes.remove(0));
-            } else {
-                let (scope, schema_url) = (first.scope.clone(), first.schema_url.clone());
-                front.scopes.push(ScopeItems { scope, schema_url, items: first.items.split_front(left) });
-                left = 0;
-            }
-        }
-        front
     }
 }
 
@@ -268,26 +236,6 @@ impl Items {
         match self {
             Self::Records(records) => records.len(),
             Self::Metrics(metrics) => metrics.iter().map(Metric::data_points).sum(),
-        }
-    }
-
-    fn split_front(&mut self, mut left: usize) -> Self {
-        match self {
-            Self::Records(records) => Self::Records(records.split_front(left)),
-            Self::Metrics(metrics) => {
-                let mut front = Vec::new();
-                while left > 0 && !metrics.is_empty() {
-                    let size = metrics[0].data_points();
-                    if size <= left {
-                        left -= size;
-                        front.push(metrics.remove(0));
-                    } else {
-                        front.push(metrics[0].split_front(left));
-                        left = 0;
-                    }
-                }
-                Self::Metrics(front)
-            }
         }
     }
 }

@@ -22,10 +22,29 @@ pub struct Records {
     runs: Vec<Run>,
 }
 
+/// Items that stand side by side.
 #[derive(Debug, Clone)]
-struct Run {
+pub(super) struct Run {
     fields: Bytes,
     count: usize,
+}
+
+impl Run {
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Takes the first `count` items away.
+    pub fn split_front(&mut self, count: usize) -> Self {
+        let mut reader = Reader::new(&self.fields);
+        for _ in 0..count {
+            // The run is validated: a field is there.
+            let _ = reader.read();
+        }
+        let end = reader.position();
+        self.count -= count;
+        Self { fields: self.fields.split_to(end), count }
+    }
 }
 
 impl Records {
@@ -56,28 +75,12 @@ impl Records {
         self.runs.iter().flat_map(|run| fields(&run.fields)).map(|(_, value)| value.bytes())
     }
 
-    /// Takes the first `count` items away and returns them.
-    #[must_use]
-    pub fn split_front(&mut self, mut count: usize) -> Self {
-        let mut front = Self::default();
-        while count > 0 && !self.runs.is_empty() {
-            let run = &mut self.runs[0];
-            if run.count <= count {
-                count -= run.count;
-                front.runs.push(self.runs.remove(0));
-            } else {
-                let mut reader = Reader::new(&run.fields);
-                for _ in 0..count {
-                    // The run is validated: a field is there.
-                    let _ = reader.read();
-                }
-                let end = reader.position();
-                front.push_run(run.fields.split_to(end), count);
-                run.count -= count;
-                count = 0;
-            }
-        }
-        front
+    pub(super) fn from_runs(runs: Vec<Run>) -> Self {
+        Self { runs }
+    }
+
+    pub(super) fn into_runs(self) -> Vec<Run> {
+        self.runs
     }
 
     /// Lets `decide` look at each item. What is kept stays the slice that it is, together with its neighbours.
@@ -202,44 +205,46 @@ impl Metric {
         self.data_points
     }
 
-    /// Takes the first `count` data points away and returns them as a metric like this one.
-    #[must_use]
-    pub fn split_front(&mut self, count: usize) -> Self {
-        if count >= self.data_points {
-            return std::mem::take(self);
-        }
-        let (mut front, mut back) = (Writer::new(), Writer::new());
-        let Some((number, data)) = data(&self.rest) else { return self.clone() };
-        let mut reader = Reader::new(&self.rest);
-        let mut start = 0;
-        while let Ok(Some((field, _))) = reader.read() {
+    /// Divides it into metrics like it: the first one with `first` of its data points, all others with `most`, but for the
+    /// last. At least one.
+    pub(super) fn divide(self, first: usize, most: usize) -> Vec<Self> {
+        let Some((number, data)) = data(&self.rest).filter(|_| first < self.data_points) else { return vec![self] };
+        // What all of them have: the fields beside the data, and those of the data beside the points.
+        let (mut about, mut about_points) = (Writer::new(), Writer::new());
+        each(&self.rest, |field, bytes| {
             if !matches!(field, 5 | 7 | 9 | 10 | 11) {
-                front.raw(&self.rest[start..reader.position()]);
-                back.raw(&self.rest[start..reader.position()]);
+                about.raw(bytes);
             }
-            start = reader.position();
-        }
-        let (front_start, back_start) = (front.start_message(number), back.start_message(number));
-        let mut reader = Reader::new(data);
-        let (mut start, mut seen) = (0, 0);
-        while let Ok(Some((field, _))) = reader.read() {
-            let bytes = &data[start..reader.position()];
-            start = reader.position();
-            match field {
-                1 if seen < count => front.raw(bytes),
-                1 => back.raw(bytes),
-                _ => {
-                    front.raw(bytes);
-                    back.raw(bytes);
-                }
+        });
+        each(data, |field, bytes| {
+            if field != 1 {
+                about_points.raw(bytes);
             }
-            seen += usize::from(field == 1);
-        }
-        front.end_message(front_start);
-        back.end_message(back_start);
-        let name = self.name.clone();
-        *self = Self { name: name.clone(), rest: back.into_bytes(), data_points: self.data_points - count };
-        Self { name, rest: front.into_bytes(), data_points: count }
+        });
+        let (about, about_points) = (about.into_bytes(), about_points.into_bytes());
+        let mut parts = Vec::new();
+        let (mut points, mut count, mut full) = (Writer::new(), 0, first);
+        let mut close = |points: &mut Writer, data_points| {
+            let mut writer = Writer::with_capacity(about.len() + points.len() + about_points.len() + 16);
+            writer.raw(&about);
+            writer.message_header(number, points.len() + about_points.len());
+            writer.raw(&std::mem::take(points).into_bytes());
+            writer.raw(&about_points);
+            parts.push(Self { name: self.name.clone(), rest: writer.into_bytes(), data_points });
+        };
+        each(data, |field, bytes| {
+            if field != 1 {
+                return;
+            }
+            if count == full {
+                close(&mut points, count);
+                (count, full) = (0, most);
+            }
+            points.raw(bytes);
+            count += 1;
+        });
+        close(&mut points, count);
+        parts
     }
 
     fn name_size(&self) -> usize {
@@ -267,6 +272,15 @@ pub(super) fn data(metric: &[u8]) -> Option<(u32, &[u8])> {
         .filter(|(number, _)| matches!(number, 5 | 7 | 9 | 10 | 11))
         .last()
         .map(|(number, value)| (number, value.bytes()))
+}
+
+/// Calls `take` with number and bytes of each field of a valid message.
+fn each(message: &[u8], mut take: impl FnMut(u32, &[u8])) {
+    let (mut reader, mut start) = (Reader::new(message), 0);
+    while let Ok(Some((number, _))) = reader.read() {
+        take(number, &message[start..reader.position()]);
+        start = reader.position();
+    }
 }
 
 fn count_points(data: &[u8]) -> usize {

@@ -2,11 +2,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests start the program under test themselves")]
 
+mod connections;
 mod delivery;
 mod export;
 mod faults;
 mod files;
-mod half;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod own;

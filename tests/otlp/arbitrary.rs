@@ -40,12 +40,15 @@ fn check<M: Message + Default + PartialEq + std::fmt::Debug>(signal: Signal, req
     prop_assert_eq!(text_of(&read), text_of(&payload), "JSON again");
     prop_assert_eq!(read.item_count(), payload.item_count());
 
-    let (count, mut rest) = (payload.item_count(), payload.clone());
-    let front = rest.split_front(count / 2);
-    prop_assert_eq!((front.item_count(), rest.item_count()), (count / 2, count - count / 2));
-    for part in [front, rest] {
-        let again = Payload::decode(signal, part.encode()).expect("valid");
-        prop_assert_eq!(json_of(&again), json_of(&part), "a part");
+    for most in [1, 2, 3, payload.item_count().div_ceil(2), usize::MAX] {
+        let (mut left, most) = (payload.item_count(), most.max(1));
+        for part in payload.clone().into_chunks(most) {
+            prop_assert_eq!(part.item_count(), left.min(most));
+            left -= part.item_count();
+            let again = Payload::decode(signal, part.encode()).expect("valid");
+            prop_assert_eq!(json_of(&again), json_of(&part), "a part");
+        }
+        prop_assert_eq!(left, 0, "of {}", most);
     }
     Ok(())
 }

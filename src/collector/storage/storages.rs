@@ -1,6 +1,7 @@
 //! The folders that extensions opened, by their ids.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -54,7 +55,10 @@ fn file_name(component: &str) -> String {
         match byte {
             b'/' => name.push('~'),
             b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => name.push(byte.into()),
-            _ => name.push_str(&format!("%{byte:02X}")),
+            _ => {
+                // Writing into a text does not fail.
+                let _ = write!(name, "%{byte:02X}");
+            }
         }
     }
     name

@@ -66,31 +66,34 @@ impl Batcher {
         if pending.generation == generation { pending.load.take() } else { None }
     }
 
-    fn divide(&self, mut load: Load) -> (Vec<Load>, Option<Load>) {
-        let Batch { sizer, least, most, .. } = self.settings;
-        let mut ready = Vec::new();
-        loop {
-            let size = sizer.measure(&load.payload);
-            if size < least {
-                return (ready, Some(load));
-            }
-            if most == 0 || size <= most {
-                ready.push(load);
-                return (ready, None);
-            }
-            let items = load.payload.item_count() as u64;
-            let fitting = if sizer == Sizer::Items { most } else { (items * most / size).max(1) };
-            if fitting >= items {
-                ready.push(load);
-                return (ready, None);
-            }
-            let front = load.payload.split_front(usize::try_from(fitting).unwrap_or(usize::MAX));
-            ready.push(Load { payload: front, tickets: load.tickets.clone() });
-        }
+    /// What is large enough to go, and what waits on.
+    fn divide(&self, load: Load) -> (Vec<Load>, Option<Load>) {
+        let Load { payload, tickets } = load;
+        let mut parts = Vec::new();
+        self.settings.divide(payload, &mut parts);
+        let last = parts.pop_if(|last| self.settings.sizer.measure(last) < self.settings.least);
+        let load = |payload| Load { payload, tickets: tickets.clone() };
+        (parts.into_iter().map(load).collect(), last.map(load))
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Batch {
+    /// Parts that are not larger than they may be, unless one item alone is.
+    fn divide(&self, payload: Payload, parts: &mut Vec<Payload>) {
+        let (size, items) = (self.sizer.measure(&payload), payload.item_count() as u64);
+        if self.most == 0 || size <= self.most || items <= 1 {
+            parts.push(payload);
+            return;
+        }
+        // By bytes the items are taken to be of one size; a part in which they are larger is divided once more.
+        let fitting = if self.sizer == Sizer::Items { self.most } else { items * self.most / size };
+        for part in payload.into_chunks(usize::try_from(fitting.min(items - 1)).unwrap_or(usize::MAX)) {
+            self.divide(part, parts);
+        }
     }
 }
 

@@ -143,7 +143,7 @@ impl Gatherer {
                     Some(payload) => self.take(payload).await,
                     None => break,
                 },
-                () = tokio::time::sleep_until(tick), if self.items > 0 => self.send_one(Trigger::Time).await,
+                () = tokio::time::sleep_until(tick), if self.items > 0 => self.send_what_waits(Trigger::Time).await,
                 () = async { drop(stopping.wait_for(Option::is_some).await) } => {
                     self.payloads.close();
                     while let Some(payload) = self.payloads.recv().await {
@@ -153,8 +153,8 @@ impl Gatherer {
                 }
             }
         }
-        while self.items > 0 {
-            self.send_one(Trigger::Time).await;
+        if self.items > 0 {
+            self.send_what_waits(Trigger::Time).await;
         }
     }
 
@@ -172,33 +172,39 @@ impl Gatherer {
         }
         self.items += items;
         self.waiting.resources.extend(payload.resources);
-        let at_once = self.settings.timeout.is_zero() || self.settings.size == 0;
-        let mut sent = false;
-        while self.items > 0 && (at_once || self.items >= self.settings.size) {
-            self.send_one(Trigger::Size).await;
-            sent = true;
-        }
-        if sent {
-            self.clock = Instant::now();
-        }
-    }
-
-    /// Sends what waits, up to the largest batch.
-    async fn send_one(&mut self, trigger: Trigger) {
-        let most = self.settings.most;
-        let batch = if most > 0 && self.items > most {
-            self.waiting.split_front(most)
-        } else {
-            let empty = Payload::new(self.waiting.signal);
-            std::mem::replace(&mut self.waiting, empty)
-        };
-        let (signal, items) = (batch.signal, batch.item_count());
-        self.items -= items.min(self.items);
-        if items == 0 {
-            // Cannot be: something waits. Without progress the loops around this would not end.
-            self.items = 0;
+        let Settings { size, most, timeout } = self.settings;
+        let least = if timeout.is_zero() { 0 } else { size };
+        if self.items < least {
             return;
         }
+        if most == 0 || self.items <= most {
+            self.send_what_waits(Trigger::Size).await;
+        } else {
+            for batch in self.take_what_waits().into_chunks(most) {
+                // Only the last one is smaller than the largest batch.
+                if batch.item_count() < least {
+                    self.waiting = batch;
+                } else {
+                    self.send(batch, Trigger::Size).await;
+                }
+            }
+        }
+        self.clock = Instant::now();
+    }
+
+    fn take_what_waits(&mut self) -> Payload {
+        let empty = Payload::new(self.waiting.signal);
+        std::mem::replace(&mut self.waiting, empty)
+    }
+
+    async fn send_what_waits(&mut self, trigger: Trigger) {
+        let batch = self.take_what_waits();
+        self.send(batch, trigger).await;
+    }
+
+    async fn send(&mut self, batch: Payload, trigger: Trigger) {
+        let (signal, items) = (batch.signal, batch.item_count());
+        self.items -= items.min(self.items);
         let bytes = self.meter.bytes_of(&batch);
         let mut stopping = self.stopping.clone();
         let late = async move {

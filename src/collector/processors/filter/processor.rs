@@ -62,11 +62,16 @@ impl Step {
 impl Sieve {
     fn sift(&self, payload: &mut Payload) -> Result<(), String> {
         let say = |failure: &str| self.context.log.limited(failure);
+        let before = payload.size();
         for pass in self.passes.iter() {
             for step in pass {
                 walk(payload, step.level, &mut |scene| step.drops(scene, &say).map(|drops| !drops))?;
             }
             remove_empty(payload, pass);
+        }
+        // A few items of a large request must not hold all of it for as long as they wait somewhere.
+        if payload.size() < before / 4 {
+            *payload = std::mem::replace(payload, Payload::new(payload.signal)).detached();
         }
         Ok(())
     }
@@ -104,6 +109,31 @@ impl Consumer for Sieve {
             Err(failure) => Box::pin(std::future::ready(Err(Refusal::retryable("condition", failure)))),
             Ok(()) if payload.resources.is_empty() => Box::pin(std::future::ready(Ok(()))),
             Ok(()) => Box::pin(self.next.consume(payload)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::super::config::FACTORY;
+    use super::*;
+    use crate::collector::testing::{Keeper, context, read_section, spans};
+
+    /// What is left of a large request, while it waits somewhere, does not hold the rest of it.
+    #[tokio::test]
+    async fn a_few_items_of_a_request_do_not_hold_all_of_it() {
+        for (condition, shared) in [("name != \"s0\"", false), ("name == \"s0\"", true)] {
+            let keeper = Keeper::default();
+            let yaml = format!("traces: {{span: ['{condition}']}}");
+            let filter = read_section(&yaml, FACTORY.configure).expect("good");
+            let built = filter.build(context("filter"), Signal::Traces, Next::new(vec![Arc::new(keeper.clone())]));
+            let request = Bytes::from(spans(50).encode());
+            let payload = Payload::decode(Signal::Traces, request.clone()).expect("valid");
+            built.expect("builds").consumer.consume(payload).await.expect("takes");
+            assert_eq!(keeper.counts(), [if shared { 49 } else { 1 }]);
+            assert_eq!(request.is_unique(), !shared, "{condition}");
         }
     }
 }

@@ -7,17 +7,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use bytes::Bytes;
+use futures_util::stream::unfold;
 use http_body_util::{BodyExt, Full};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status};
 
 use super::body::{self, Encoding, Unreadable};
 use super::config::GrpcSettings;
 use super::intake::{Intake, Protocol};
+use crate::collector::accept::Connections;
 use crate::otlp::{Payload, Signal};
 
 /// Bytes of headers of one call.
@@ -31,14 +31,17 @@ struct Method {
 
 /// Answers calls until `stop`, then until those in flight are answered. The result is for people: why it could not go on.
 pub(super) async fn serve(
-    listener: TcpListener,
+    connections: Connections,
     settings: GrpcSettings,
     intake: Arc<Intake>,
     stop: CancellationToken,
 ) -> Result<(), String> {
     let GrpcSettings { max_message, max_streams, keepalive, .. } = settings;
     let router = Router::new().fallback(answer).with_state(Arc::new(Method { intake, max_message }));
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let incoming = unfold(connections, |mut connections| async {
+        let (stream, _) = connections.next().await;
+        Some((Ok::<_, std::io::Error>(stream), connections))
+    });
     let mut server = Server::builder()
         // Requests of some megabytes do not have to wait for window updates.
         .initial_stream_window_size(1024 * 1024)

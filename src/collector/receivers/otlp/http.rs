@@ -6,8 +6,6 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header};
-use axum::serve::ListenerExt;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::body::{self, Encoding, Unreadable};
@@ -15,14 +13,18 @@ use super::config::HttpSettings;
 use super::intake::{Intake, Protocol};
 use super::status::Status;
 use super::{path, protocol};
+use crate::collector::accept::Connections;
 use crate::otlp::{Payload, Signal};
 
 /// Answers requests until `stop`, then until those in flight are answered.
-pub(super) async fn serve(listener: TcpListener, settings: HttpSettings, intake: Arc<Intake>, stop: CancellationToken) {
+pub(super) async fn serve(
+    connections: Connections,
+    settings: HttpSettings,
+    intake: Arc<Intake>,
+    stop: CancellationToken,
+) {
     let router = Router::new().fallback(answer).with_state(Arc::new((settings, intake)));
-    // Failing to set it costs some milliseconds, nothing else.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    let served = axum::serve(connections, router).with_graceful_shutdown(stop.cancelled_owned());
     // It never gives an error.
     let _ = served.await;
 }

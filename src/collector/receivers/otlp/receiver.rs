@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::{GrpcSettings, HttpSettings};
 use super::intake::Intake;
 use super::{grpc, http};
+use crate::collector::accept::Connections;
 use crate::collector::component::{Context, Outputs, Receiver, Running, ended};
 use crate::collector::deadline::Deadline;
 use crate::collector::listen::listen;
@@ -49,16 +50,18 @@ impl OtlpReceiver {
         let mut servers = Vec::new();
         if let Some(((listener, address), settings)) = grpc {
             context.log.info(&format!("listens on {address} for OTLP/gRPC"));
+            let connections = Connections::new(listener, address, context.clone());
             let (intake, stop, context) = (Arc::clone(&intake), stop.clone(), context.clone());
             servers.push(tokio::spawn(async move {
-                if let Err(error) = grpc::serve(listener, settings, intake, stop).await {
+                if let Err(error) = grpc::serve(connections, settings, intake, stop).await {
                     context.failed(&format!("the gRPC server on {address} ended: {error}"));
                 }
             }));
         }
         if let Some(((listener, address), settings)) = http {
             context.log.info(&format!("listens on {address} for OTLP/HTTP"));
-            servers.push(tokio::spawn(http::serve(listener, settings, intake, stop.clone())));
+            let connections = Connections::new(listener, address, context);
+            servers.push(tokio::spawn(http::serve(connections, settings, intake, stop.clone())));
         }
         Ok(Listening { stop, abandoned, servers })
     }

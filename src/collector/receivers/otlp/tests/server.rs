@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::collector::component::{Consumer, Context, Next, Outputs, Running};
+use crate::collector::component::{Consumer, Next, Outputs, Running};
 use crate::collector::deadline::Deadline;
 use crate::collector::log::{Level, Log};
 use crate::collector::receivers::otlp::body::ENCODINGS;

@@ -1,12 +1,13 @@
-//! Clients that go half-way: a request that never comes in whole, a connection that is closed behind it.
+//! Odd connections: half a request, one that is closed behind its request, more of them than there are descriptors.
 
+use std::process::Command;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::harness::{Answer, Collector, GOOD, Sink, free_port};
-use crate::{config, span_count, spans};
+use crate::{config, eventually, span_count, spans};
 
 /// How HTTP/2 begins, with a setting frame, and then the head of a call (`:method POST`, `:scheme http`) without an end.
 const HALF_CALL: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\x02\x01\x04\0\0\0\x01\x83\x86";
@@ -77,7 +78,7 @@ async fn a_client_may_close_its_side_behind_the_request() {
         client.write_all(request.as_bytes()).await.expect("sends");
         client.shutdown().await.expect("closes");
         let mut answer = String::new();
-        let read = tokio::time::timeout(Duration::from_secs(60), client.read_to_string(&mut answer)).await;
+        let read = tokio::time::timeout(Duration::from_mins(1), client.read_to_string(&mut answer)).await;
         read.expect("it ends").expect("reads");
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 200"), "{answer}");
         answered += usize::from(!answer.is_empty());
@@ -87,4 +88,38 @@ async fn a_client_may_close_its_side_behind_the_request() {
     let written = span_count(&collector.lines("x.jsonl"));
     assert!((answered + 1..=21).contains(&written), "{answered} answered, {written} written");
     assert_eq!(collector.delivery()["traces"]["received"], written);
+}
+
+/// Without descriptors nobody is taken, which is said; when there are some again, those who waited are.
+#[tokio::test]
+async fn a_lack_of_descriptors_is_said_and_passes() {
+    let grpc = free_port();
+    let protocols = "http: {endpoint: $HTTP}";
+    let text = config("  batch: {timeout: 10ms}", "batch", "", "file")
+        .replace(protocols, &format!("{protocols}\n      grpc: {{endpoint: \"127.0.0.1:{grpc}\"}}"));
+    let mut collector = Collector::start(&text, &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    for port in [collector.http, grpc] {
+        let before = collector.stderr().len();
+        let files = std::fs::read_dir(format!("/proc/{}/fd", collector.pid())).expect("it runs").count() + 2;
+        let limit = |files: usize| {
+            let set = format!("--nofile={files}:");
+            let done = Command::new("prlimit").args(["--pid", &collector.pid().to_string(), &set]).status();
+            assert!(done.expect("prlimit is there").success());
+        };
+        limit(files);
+        let mut clients = Vec::new();
+        while !collector.stderr()[before..].contains("cannot take a connection") {
+            clients.push(TcpStream::connect(("127.0.0.1", port)).await.expect("the kernel takes it"));
+            assert!(clients.len() < 100, "{}", collector.stderr());
+            tokio::task::yield_now().await;
+        }
+        let said = collector.stderr()[before..].to_owned();
+        assert!(said.contains(&format!("127.0.0.1:{port}: Too many open files")), "{said}");
+        limit(1024);
+        assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+        drop(clients);
+    }
+    eventually("all is written", || span_count(&collector.lines_so_far("x.jsonl")) == 3).await;
+    assert_eq!(collector.stop().await, 0);
 }
