@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use harness::processes::Process;
 use harness::{Job, Place, Running, eventually};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 
 /// Writes its pid down, and obeys nothing but SIGKILL: a member of its group, a daemon, and one without a mark.
 const LEAVES: &str = r#"deaf='trap "" TERM; echo $$ >"$1.new"; mv "$1.new" "$1"; while :; do sleep 1; done'
@@ -109,6 +109,101 @@ fn with_cgroups_but_without_the_guard_the_next_run_ends_all() {
     assert!(left.iter().all(Process::is_gone));
     assert!(ended.stderr.contains("its processes still ran, and were killed: "), "{}", ended.stderr);
     assert!(place.below().is_empty() && place.inhabitants().is_empty());
+}
+
+/// Starts a run that was told to stop before it could hear that.
+fn start_told(job: &Job, place: &Place) -> Running {
+    let held: SigSet = [Signal::SIGTERM].into_iter().collect();
+    // What it starts has this thread's mask.
+    held.thread_block().expect("a mask");
+    let running = job.start_in(place, &[]);
+    running.signal(Signal::SIGTERM);
+    held.thread_unblock().expect("a mask");
+    running
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_ends_what_is_left_all_the_same() {
+    let Some(place) = Place::make(false, None) else { return };
+    let job = Job::new("job.yaml", &job_of(LEAVES));
+    let (_, [member, daemon, bare]) = kill(&job, job.start_in(&place, &[]));
+    job.rewrite(&job_of("echo second"));
+    let ended = start_told(&job, &place).end();
+    end(&bare);
+    assert_eq!(ended.code, Some(143), "{}", ended.stderr);
+    assert!(ended.stdout.is_empty(), "nothing was started: {}", ended.stdout);
+    // A moment may pass until they have, which nobody waits for here.
+    for process in [&member, &daemon] {
+        eventually("it has ended", || process.is_gone().then_some(()));
+    }
+    assert!(ended.stderr.contains("its processes still ran, and were killed: "), "{}", ended.stderr);
+    assert_eq!(job.directory().json("result.json")["class"], "told_to_stop");
+}
+
+#[test]
+fn what_cannot_be_killed_is_waited_for_within_a_limit_and_not_by_who_is_told_to_stop() {
+    let Some(place) = Place::make(false, None) else { return };
+    for told in [true, false] {
+        let job = Job::new("job.yaml", &job_of(LEAVES));
+        let (_, [member, daemon, bare]) = kill(&job, job.start_in(&place, &[]));
+        let Some(frozen) = Frozen::freeze(&daemon) else {
+            return [member, daemon, bare].iter().for_each(end);
+        };
+        job.rewrite(&job_of("echo second"));
+        let ended = if told { start_told(&job, &place) } else { job.start_in(&place, &[]) }.end();
+        end(&bare);
+        assert_eq!(ended.code, Some(if told { 143 } else { 0 }), "{}", ended.stderr);
+        let why = if told { "not waited for, since gymrun was told to stop" } else { "could not be killed" };
+        assert!(ended.stderr.contains(&format!("; {why}: pid {}", daemon.pid)), "{}", ended.stderr);
+        assert!(!daemon.is_gone());
+        // It was killed, and dies as soon as it can.
+        drop(frozen);
+        for process in [&member, &daemon] {
+            eventually("it has ended", || process.is_gone().then_some(()));
+        }
+    }
+}
+
+/// A process that nothing can end: it is in a frozen cgroup of the first version.
+struct Frozen(PathBuf);
+
+impl Frozen {
+    fn freeze(process: &Process) -> Option<Self> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("Linux");
+        let freezer = mounts.lines().find_map(|line| {
+            let (place, kind) = line.split_once(" - cgroup ")?;
+            let has = kind.rsplit(' ').next()?.split(',').any(|controller| controller == "freezer");
+            has.then(|| PathBuf::from(place.split(' ').nth(4).unwrap_or_default()))
+        });
+        let Some(freezer) = freezer else {
+            harness::skip(
+                "freezer",
+                "no freezer of version 1 is mounted, and in one of version 2 processes can be killed",
+            );
+            return None;
+        };
+        let own = freezer.join(format!("gymrun-test-{}-{}", std::process::id(), process.pid));
+        if let Err(error) = std::fs::create_dir(&own) {
+            harness::skip("freezer", &format!("{}: {error}", own.display()));
+            return None;
+        }
+        let frozen = Self(own);
+        std::fs::write(frozen.0.join("cgroup.procs"), process.pid.to_string()).expect("a cgroup of the test's");
+        std::fs::write(frozen.0.join("freezer.state"), "FROZEN").expect("a cgroup of the test's");
+        let state = || std::fs::read_to_string(frozen.0.join("freezer.state")).unwrap_or_default();
+        eventually("it is frozen", || (state().trim() == "FROZEN").then_some(()));
+        Some(frozen)
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = std::fs::write(self.0.join("freezer.state"), "THAWED");
+        let end = std::time::Instant::now() + harness::DEADLINE;
+        while std::fs::remove_dir(&self.0).is_err() && std::time::Instant::now() < end {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
 }
 
 #[test]

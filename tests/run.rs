@@ -29,7 +29,10 @@ fn the_drivers_code_is_gymruns_code() {
         assert_eq!(ended.code, Some(code), "{shell}\n{}", ended.stderr);
         let result = job.directory().json("result.json");
         assert_eq!(result["code"], code, "{shell}");
-        assert_eq!(result["driver"]["signal"].as_i64(), signal, "{shell}");
+        // The one or the other, never both.
+        let own = signal.is_none().then_some(i64::from(code));
+        let driver = &result["driver"];
+        assert_eq!((driver["code"].as_i64(), driver["signal"].as_i64()), (own, signal), "{shell}");
     }
 }
 
@@ -96,6 +99,34 @@ fn a_killed_server_ends_the_job_with_its_name_signal_and_last_lines() {
     let result = job.directory().json("result.json");
     assert_eq!(result["class"], "process_died");
     assert_eq!(result["processes"]["driver"]["state"], "stopped");
+}
+
+#[test]
+fn a_death_before_it_is_ready_is_told_with_its_name_its_end_and_its_last_lines() {
+    for log in ["file", "pipe"] {
+        for (end, said) in [("exit 7", "exited 7"), ("kill -SEGV $$", "signal 11"), ("exit 0", "exited 0")] {
+            // Long before its health check would have given up.
+            let text = format!(
+                "name: t\notel: {{enabled: false}}\nservices:\n  model:\n    shell: 'echo CUDA boom >&2; {end}'\n    \
+                 port: auto\n    log: {log}\n    health_check: {{path: /health, timeout_seconds: 600}}\n\
+                 driver: {{shell: 'touch \"$GYMRUN_JOB_DIR/ran\"'}}\n"
+            );
+            let job = Job::new("job.yaml", &text);
+            let ended = job.run(&[]);
+            assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+            let lines: Vec<&str> = ended.stderr.lines().collect();
+            let all = ["model: ", said, "before it was ready"];
+            let told = lines.iter().position(|line| all.iter().all(|words| line.contains(words)));
+            let after = &lines[told.unwrap_or(lines.len())..];
+            assert!(after.iter().any(|line| line.contains("CUDA boom")), "{}", ended.stderr);
+            assert!(!job.directory().path("ran").exists());
+            let result = job.directory().json("result.json");
+            assert_eq!(
+                (&result["class"], &result["processes"]["model"]["state"]),
+                (&"start_failed".into(), &"failed".into())
+            );
+        }
+    }
 }
 
 #[test]
@@ -278,26 +309,72 @@ fn what_is_named_like_a_secret_is_printed_in_no_format() {
 }
 
 #[test]
-fn two_runs_with_collectors_do_not_meet() {
-    let text = |name: &str| {
-        format!(
-            "name: {name}\ntelemetry: {{enabled: true, memory_profiling: {{enabled: true}}}}\nservices:\n  a:\n    command: [sleep, '600']\n\
-             driver:\n  shell: |\n    touch \"$GYMRUN_JOB_DIR/up\"; while [ ! -e \"$GYMRUN_JOB_DIR/go\" ]; do sleep 0.05; done\n"
-        )
-    };
-    let jobs = ["first", "second"].map(|name| (name, Job::new("job.yaml", &text(name))));
-    let running: Vec<_> = jobs.iter().map(|(name, job)| (name, job, job.start(&[]))).collect();
-    // Both at once.
-    for (name, job, _) in &running {
-        eventually("its driver runs", || job.output().join("j1").join(name).join("up").exists().then_some(()));
+fn a_secret_of_a_server_is_in_its_environment_and_nowhere_else() {
+    // One in the job file, one from gymrun's own environment; what they are is seen by their lengths.
+    let text = "name: t\nservices:\n  a:\n    shell: 'test $${#HF_TOKEN} = 14 && test $${#OTHER_KEY} = 14 && exec sleep 300'\n    \
+                env: {HF_TOKEN: s3cr3t-literal, OTHER_KEY: \"${secret:OTHER}\"}\n    log: pipe\n\
+                driver:\n  shell: 'test $${#HF_TOKEN} = 14 && sleep 1; exit 7'\n  env: {HF_TOKEN: s3cr3t-literal}\n";
+    let job = Job::new("job.yaml", text).variable("OTHER", "s3cr3t-foreign");
+    let watched = job.watch();
+    assert_eq!(watched.ended.code, Some(7), "{}", watched.ended.stderr);
+    assert!(!watched.seen_of_job.is_empty());
+    let secret = "s3cr3t";
+    assert!(watched.seen.iter().all(|line| !line.contains(secret)), "in an argv");
+    assert_eq!(watched.directory.files_with(secret), Vec::<std::path::PathBuf>::new());
+    let dry = job.run(&["--resolve-only"]);
+    assert_eq!(dry.code, Some(0), "{}", dry.stderr);
+    for output in [&watched.ended.stdout, &watched.ended.stderr, &dry.stdout, &dry.stderr] {
+        assert!(!output.contains(secret), "{output}");
     }
-    for (name, job, running) in running {
-        fs::write(job.output().join("j1").join(name).join("go"), "").expect("the job directory is there");
+}
+
+#[test]
+fn two_runs_with_collectors_do_not_meet() {
+    side_by_side("{}");
+}
+
+#[test]
+fn two_runs_with_an_otelcol_do_not_meet() {
+    let Some(otelcol) = harness::component("otelcol", "GYMRUN_TEST_OTELCOL") else { return };
+    side_by_side(&format!("{{binary: {}}}", otelcol.display()));
+}
+
+fn side_by_side(otel: &str) {
+    let text = format!(
+        "name: t\notel: {otel}\ntelemetry: {{enabled: true, memory_profiling: {{enabled: true, interval_seconds: 0.2}}}}\n\
+         services:\n  a:\n    command: [sleep, '600']\n\
+         driver:\n  shell: |\n    echo $OTEL_EXPORTER_OTLP_ENDPOINT $OTEL_EXPORTER_OTLP_LOGS_ENDPOINT; \
+         while [ ! -e \"$GYMRUN_JOB_DIR/go\" ]; do sleep 0.05; done\n"
+    );
+    let jobs = ["first", "second"].map(|id| (id, Job::new("job.yaml", &text).with_id(id)));
+    let running: Vec<_> = jobs.iter().map(|(id, job)| (id, job, job.start(&[]))).collect();
+    // Both at once, each at the ports that its processes are told.
+    let mut ports = Vec::new();
+    for (id, job, _) in &running {
+        let told = eventually("its driver runs", || {
+            let log = fs::read_to_string(job.output().join(id).join("t/logs/driver.log")).ok()?;
+            log.ends_with('\n').then_some(log)
+        });
+        for url in told.split_whitespace() {
+            let port: u16 = url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a URL with a port");
+            std::net::TcpStream::connect(("localhost", port)).expect("the collector listens there");
+            ports.push(port);
+        }
+    }
+    assert_eq!(ports.len(), 4);
+    ports.sort_unstable();
+    ports.dedup();
+    assert_eq!(ports.len(), 4, "one port for two");
+    for (id, job, running) in running {
+        let samples = || job.directory().events("memory_sampled").len();
+        let before = samples();
+        eventually("some samples", || (samples() > before + 2).then_some(()));
+        fs::write(job.output().join(id).join("t/go"), "").expect("the job directory is there");
         running.end().assert_code(0);
         let resources = job.directory().telemetry().resources();
         assert!(!resources.is_empty());
         for (signal, resource) in resources {
-            assert_eq!(resource.get("benchmark").and_then(|value| value.as_str()), Some(*name), "{signal}");
+            assert_eq!(resource.get("run_id").and_then(|value| value.as_str()), Some(*id), "{signal}");
         }
     }
 }

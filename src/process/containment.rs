@@ -23,6 +23,7 @@ use nix::unistd::{AccessFlags, geteuid};
 
 use super::cgroup::{self, Cgroup};
 use super::guard::Guard;
+use super::program::in_words;
 use crate::procfs::Proc;
 
 /// How the name of a job's cgroup begins.
@@ -75,7 +76,7 @@ impl Containment {
     pub fn unguarded(&self) -> Option<String> {
         let why = match &self.job {
             Ok(Job { guard: Err(Some(error)), .. }) => {
-                format!("the guard of the job's cgroup cannot be started ({error})")
+                format!("the guard of the job's cgroup cannot be started ({})", in_words(error))
             }
             Ok(_) => return None,
             Err(_) => "there is no cgroup to kill".to_owned(),
@@ -162,7 +163,7 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
     loop {
         let last = format!("{PREFIX}{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24));
         let made = Cgroup::make(directory, name, &last);
-        let cgroup = made.map_err(|error| format!("no cgroup can be made below `{shown}`: {error}"))?;
+        let cgroup = made.map_err(|error| format!("no cgroup can be made below `{shown}`: {}", in_words(&error)))?;
         // Another gymrun may have taken it for one that was left, in the moment before it was locked.
         if let Some(lock) = lock(cgroup.path())
             && cgroup.path().exists()

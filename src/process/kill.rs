@@ -84,3 +84,30 @@ fn send_to(handle: &OwnedFd, signal: Signal) -> bool {
     // SAFETY: the descriptor is open, and a null siginfo is allowed.
     unsafe { libc::syscall(libc::SYS_pidfd_send_signal, handle.as_raw_fd(), signal as libc::c_int, none, 0) == 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{send_signal, signal_group};
+    use crate::plan::StopSignal;
+    use crate::procfs::{Family, Identity, Proc};
+
+    #[test]
+    fn whoever_has_the_pid_by_now_gets_nothing() {
+        let family = Family::start("exec sleep 300");
+        let proc = Proc::default();
+        let now = proc.identity(family.child).expect("it runs");
+        for former in [Identity { started: now.started - 1, ..now }, Identity { started: now.started + 1, ..now }] {
+            for signal in [None, Some(StopSignal::Term)] {
+                assert!(!send_signal(former, signal));
+            }
+            // A group gets signals for as long as its leader has not been reaped, and this one was not spawned here.
+            assert!(!signal_group(former, StopSignal::Term));
+        }
+        assert!(!signal_group(now, StopSignal::Term));
+        assert!(proc.stat(family.child).is_some_and(|stat| stat.alive()));
+        assert!(send_signal(now, None));
+        while proc.stat(family.child).is_some_and(|stat| stat.alive()) {
+            std::thread::yield_now();
+        }
+    }
+}

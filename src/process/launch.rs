@@ -129,7 +129,7 @@ impl Launch {
             Output::Null => (null()?, null()?),
             Output::File(path) => {
                 let log = |e: io::Error| {
-                    let message = format!("cannot open the log `{}`: {e}", path.display());
+                    let message = format!("cannot open the log `{}`: {}", path.display(), program::in_words(&e));
                     LaunchError::new(LaunchErrorKind::System, message)
                 };
                 let file = File::options().create(true).append(true).mode(0o600).open(path).map_err(log)?;

@@ -13,6 +13,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
+use super::program::in_words;
 use super::showing::write_all;
 use crate::plan::{Rotation, older_log};
 
@@ -175,7 +176,7 @@ impl Files {
             if let Err(error) = self.rotate() {
                 // Too large is better than not there.
                 self.rotation = None;
-                self.fail(&io::Error::new(error.kind(), format!("no new one can be begun: {error}")));
+                self.fail(&io::Error::new(error.kind(), format!("no new one can be begun: {}", in_words(&error))));
             }
         }
         bytes.len()

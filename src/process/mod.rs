@@ -41,5 +41,6 @@ pub use kill::{kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use log::{Kept, Log, OnFailure};
 pub use os_signals::{OsSignals, Told, hold_signals, told_meanwhile};
+pub use program::in_words;
 pub use reaper::{adopted, childless, children, launch};
 pub use showing::{Destination, LineSink, Prefix};

@@ -125,7 +125,8 @@ pub(super) fn refusal(path: &Path, cwd: &Path, refused: &Refused) -> LaunchError
 }
 
 /// An error of the system; where it is out of descriptors, with the way out.
-pub(super) fn in_words(error: &io::Error) -> String {
+#[must_use]
+pub fn in_words(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EMFILE) => format!("{error}; gymrun itself has all that it may (`ulimit -Hn`)"),
         Some(libc::ENFILE) => format!("{error}: the whole machine has all that it may (`fs.file-max`)"),

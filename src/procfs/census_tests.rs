@@ -7,6 +7,7 @@ use super::census::Census;
 use super::identity::{Identity, Proc};
 use super::kept::Files;
 use super::memory::{TreeMemory, page_size};
+use super::testing::Family;
 use super::tree::Members;
 
 const ROOT: Identity = Identity { pid: 10, started: 7 };
@@ -193,21 +194,20 @@ fn a_process_that_is_alive_and_has_no_address_space_counts_as_nothing() {
     Made::new(12, 10).write(&root, "");
     // The kernel answers ESRCH for it, as for a task that is exiting.
     let folder = Made::new(11, 10).write(&root, "");
-    #[expect(clippy::disallowed_methods, reason = "a real zombie is what cannot be made up")]
-    let mut zombie = std::process::Command::new("true").spawn().expect("a process");
-    let stat = format!("/proc/{}/stat", zombie.id());
+    let family = Family::start("true");
+    let zombie = family.child;
+    let stat = format!("/proc/{zombie}/stat");
     while !fs::read_to_string(&stat).expect("it is not reaped").contains(") Z ") {
         std::thread::yield_now();
     }
     for name in ["smaps_rollup", "statm"] {
         fs::remove_file(folder.join(name)).expect("a scratch file");
-        std::os::unix::fs::symlink(format!("/proc/{}/{name}", zombie.id()), folder.join(name)).expect("a link");
+        std::os::unix::fs::symlink(format!("/proc/{zombie}/{name}"), folder.join(name)).expect("a link");
     }
     for _ in 0..2 {
         let (memory, _) = bed.look(&[]);
         assert_eq!((memory.processes, memory.pss, memory.refused.len()), (2, Some(2 << 20), 0));
     }
-    zombie.wait().expect("it has ended");
 }
 
 #[test]

@@ -15,6 +15,8 @@ mod listening;
 mod memory;
 mod remains;
 mod space;
+#[cfg(test)]
+mod testing;
 mod tree;
 mod watched;
 
@@ -26,4 +28,6 @@ pub use listening::ListenerQuery;
 pub use memory::{Host, TreeMemory, page_size};
 pub use remains::{Limits, Remains};
 pub use space::Space;
+#[cfg(test)]
+pub(crate) use testing::Family;
 pub use tree::Members;

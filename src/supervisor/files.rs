@@ -9,6 +9,7 @@ use super::resolve::Resolver;
 use crate::diag::Problem;
 use crate::files::{LogFiles, write_whole};
 use crate::plan::{Plan, older_log};
+use crate::process::in_words;
 
 const DIRECTORIES: [&str; 4] = ["logs", "otel", "artifacts", "files"];
 /// How much of the end of a log is looked at, and what of it is shown.
@@ -20,15 +21,17 @@ const TAIL_LINE_CHARS: usize = 500;
 pub fn write(plan: &Plan, resolver: &Resolver) -> Result<(), Problem> {
     for name in DIRECTORIES {
         let path = resolver.job_dir.join(name);
-        make_directory(&path)
-            .map_err(|error| Problem::new(format!("cannot make the directory `{}`: {error}", path.display())))?;
+        make_directory(&path).map_err(|error| {
+            Problem::new(format!("cannot make the directory `{}`: {}", path.display(), in_words(&error)))
+        })?;
     }
     for file in &plan.files {
         let path = resolver.job_dir.join(&file.path);
         let located = |problem: Problem| problem.at(file.path.clone()).in_file(file.location.clone());
         let contents = resolver.value(&file.contents).map_err(located)?;
-        write_whole(&path, contents.as_bytes(), file.mode)
-            .map_err(|error| located(Problem::new(format!("cannot write `{}`: {error}", path.display()))))?;
+        write_whole(&path, contents.as_bytes(), file.mode).map_err(|error| {
+            located(Problem::new(format!("cannot write `{}`: {}", path.display(), in_words(&error))))
+        })?;
     }
     Ok(())
 }

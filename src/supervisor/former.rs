@@ -43,7 +43,12 @@ pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sin
     let start = Instant::now();
     let mut left = find();
     let mut told = false;
-    while !left.is_empty() && !told && start.elapsed() < LIMIT {
+    while !left.is_empty() && start.elapsed() < LIMIT {
+        // What came of one before it was killed is not left alive, whoever tells gymrun to stop.
+        told = left.iter().all(|process| killed.contains(process)) && told_meanwhile();
+        if told {
+            break;
+        }
         for process in &left {
             let command = proc.command(process.pid);
             if send_signal(*process, None) && killed.insert(*process) && named.len() < NAMED {
@@ -52,7 +57,6 @@ pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sin
         }
         thread::sleep(PAUSE);
         left = find();
-        told = told_meanwhile();
     }
     if let Some(cgroup) = cgroup {
         end_left_cgroup(cgroup);

@@ -27,7 +27,7 @@ use super::teardown;
 use super::watch::{until_hung, until_ready};
 use crate::events::{Delivery, ExitStatus, Sink};
 use crate::plan::{Kind, Plan, Readiness};
-use crate::process::{self, Copier, CopyPlan, Launch, Log, Started};
+use crate::process::{self, Copier, CopyPlan, Launch, Log, Started, in_words};
 use crate::procfs::Proc;
 
 /// A start that takes longer is stuck, when there is no time.
@@ -99,7 +99,8 @@ impl LocalHost {
         }
         if let Some(cgroup) = self.slots[unit].cgroup.as_ref() {
             let renewed = cgroup.renew().inspect_err(|error| {
-                let message = format!("its cgroup cannot be made anew ({error}): its processes are found by a walk");
+                let why = in_words(error);
+                let message = format!("its cgroup cannot be made anew ({why}): its processes are found by a walk");
                 self.report(Report::Warning { unit: Some(unit), message, hint: None });
             });
             self.setting.resolved[unit].put_into(renewed.ok().map(Arc::new));
@@ -128,7 +129,8 @@ impl LocalHost {
                 let _ = slot.since.set(Instant::now());
                 if let Some(error) = started.outside {
                     let _ = slot.outside.set(());
-                    let message = format!("it does not run in its cgroup ({error}): its processes are found by a walk");
+                    let why = in_words(&error);
+                    let message = format!("it does not run in its cgroup ({why}): its processes are found by a walk");
                     sink.warn(Some(&name), message, None);
                 }
                 if let Some(log) = log {
@@ -137,7 +139,7 @@ impl LocalHost {
                         Ok(copier) => {
                             let _ = slot.copier.set(copier);
                         }
-                        Err(error) => sink.warn(Some(&name), format!("its output is lost: {error}"), None),
+                        Err(error) => sink.warn(Some(&name), format!("its output is lost: {}", in_words(&error)), None),
                     }
                 }
                 let _ = reports.send(Report::Spawned { unit, pid: started.identity.pid.cast_unsigned() });
@@ -306,7 +308,7 @@ impl Host for LocalHost {
             }
             Err(error) => self.report(Report::Warning {
                 unit: None,
-                message: format!("memory is not sampled: {error}"),
+                message: format!("memory is not sampled: {}", in_words(&error)),
                 hint: None,
             }),
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::machine::UnitId;
 use crate::events::{EventKind, Sink};
 use crate::plan::{Kind, LogMode, Plan, Unit, older_log};
-use crate::process::{Log, Output};
+use crate::process::{Log, Output, in_words};
 
 /// The logs of all units.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Logs {
         let log = self.piped[id].get_or_insert_with(|| {
             let (sink, name, path_text) = (self.sink.clone(), unit.name.clone(), path.display().to_string());
             let failed = move |error: &std::io::Error| {
-                let message = format!("its log `{path_text}` cannot be written: {error}");
+                let message = format!("its log `{path_text}` cannot be written: {}", in_words(error));
                 let hint = "it runs on and its output is shown; what gets into the log again begins with a whole line, \
                             and at the end it is said how much is missing";
                 sink.warn(Some(&name), message, Some(hint.to_owned()));

@@ -22,7 +22,7 @@ use super::teardown;
 use crate::diag::Problem;
 use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
-use crate::process::{Containment, OsSignals, take_all_descriptors};
+use crate::process::{Containment, OsSignals, in_words, take_all_descriptors};
 use crate::procfs::Proc;
 
 /// What a run needs besides its plan.
@@ -63,7 +63,7 @@ pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
-        Err(error) => Outcome::failed(format!("cannot make a runtime: {error}")),
+        Err(error) => Outcome::failed(format!("cannot make a runtime: {}", in_words(&error))),
         Ok(runtime) => {
             let outcome = runtime.block_on(run_async(plan, options));
             // A hook that hangs must not keep gymrun here.
@@ -78,7 +78,7 @@ pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
 async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
     let told = match OsSignals::new() {
         Ok(signals) => hear(signals),
-        Err(error) => return Outcome::failed(format!("cannot take signals: {error}")),
+        Err(error) => return Outcome::failed(format!("cannot take signals: {}", in_words(&error))),
     };
     let sink = options.sink.clone();
     let job_dir = options.job_dir.clone();
@@ -167,7 +167,7 @@ fn prepare(
         match containment.unit(number, &planned.name) {
             Some(Ok(cgroup)) => unit.put_into(Some(Arc::new(cgroup))),
             Some(Err(error)) => {
-                let message = format!("it has no cgroup of its own: {error}");
+                let message = format!("it has no cgroup of its own: {}", in_words(&error));
                 options.sink.warn(Some(&planned.name), message, Some("its processes are found by a walk".to_owned()));
             }
             None => {}

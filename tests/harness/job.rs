@@ -1,4 +1,4 @@
-//! A job file, run by the binary as `j1`.
+//! A job file, run by the binary as `j1` unless it says otherwise.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,6 +25,7 @@ pub struct Job {
     /// Where it is run from.
     folder: PathBuf,
     output: PathBuf,
+    id: &'static str,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
     /// Goes with the job.
@@ -50,6 +51,7 @@ impl Job {
             file: folder.join(file_name),
             output: folder.join("out"),
             folder,
+            id: "j1",
             arguments: Vec::new(),
             variables: Vec::new(),
             _own: Some(own),
@@ -66,10 +68,17 @@ impl Job {
             file: file.into(),
             folder: repository().to_owned(),
             output,
+            id: "j1",
             arguments: Vec::new(),
             variables: Vec::new(),
             _own: None,
         }
+    }
+
+    /// With another job id.
+    #[must_use]
+    pub fn with_id(self, id: &'static str) -> Self {
+        Self { id, ..self }
     }
 
     /// With a value for the top layer: `--set key=value`.
@@ -102,7 +111,7 @@ impl Job {
     /// What was left behind.
     #[track_caller]
     pub fn directory(&self) -> JobDirectory {
-        JobDirectory::only_in(&self.output.join("j1"))
+        JobDirectory::only_in(&self.output.join(self.id))
     }
 
     #[track_caller]
@@ -171,7 +180,7 @@ impl Job {
 
     fn command(&self, subcommand: &[&str], arguments: &[&str]) -> Command {
         let mut command = gymrun(subcommand);
-        command.arg(&self.file).arg("--output-path").arg(&self.output).args(["--job-id", "j1"]);
+        command.arg(&self.file).arg("--output-path").arg(&self.output).args(["--job-id", self.id]);
         command.args(&self.arguments).args(arguments).current_dir(&self.folder);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command

@@ -8,7 +8,7 @@ use gymrun::procfs::Proc;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::harness::{Place, Program, eventually, free_port};
+use crate::harness::{Place, Program, eventually, free_port, skip};
 use crate::job::{Ended, Job, job};
 use crate::jobs::{child, driver, server, with};
 use crate::listen::has_ipv6;
@@ -192,8 +192,7 @@ fn a_listener_that_cannot_be_told_counts_with_one_warning() {
 
 fn a_listener_of_another_user_counts_with_one_warning() {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can start a process of another user");
-        return;
+        return skip("root", "only root can start a process of another user");
     }
     let nobody = 65534;
     let running = Job::start_with(&doubtful("append:@DIR/up:x forever"), |command| {
@@ -210,8 +209,7 @@ fn a_listener_outside_of_a_container_counts() {
     let unshared = ["unshare", "--fork", "--pid", "--mount-proc"];
     let there = Command::new(unshared[0]).args(&unshared[1..]).arg("true").stderr(Stdio::null()).status();
     if !there.is_ok_and(|status| status.success()) {
-        println!("skipped: no namespace of processes can be made here");
-        return;
+        return skip("root", "no namespace of processes can be made here");
     }
     let running = Job::start_by(
         &doubtful("append:@DIR/up:x forever"),

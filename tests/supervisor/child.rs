@@ -149,7 +149,10 @@ impl Program {
             "anew" => anew(block),
             "unless" if std::path::Path::new(rest).exists() => {}
             "unless" => self.run(block),
-            "orphans" => (0..parse(rest)).for_each(|_| self.daemon(&["sleep:0.01".to_owned()])),
+            "orphans" => (0..parse(fields[0])).for_each(|_| {
+                self.daemon(&["sleep:0.01".to_owned()]);
+                fields.get(1).into_iter().for_each(|pause| sleep(parse(pause)));
+            }),
             _ => assert!(child_memory::step(word, rest, block), "no such step: {step}"),
         }
     }

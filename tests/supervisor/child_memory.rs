@@ -14,6 +14,7 @@ pub fn step(word: &str, rest: &str, block: &[String]) -> bool {
     let number = || rest.parse::<usize>().unwrap_or_else(|_| panic!("bad value in a step: {rest}"));
     match word {
         "memfd" => share(number() << 20),
+        "regions" => divide(number()),
         "sparse" => reserve(number() << 30),
         "burn" => burn(Duration::from_secs_f64(rest.parse().expect("seconds"))),
         "name" => rename(&rest.replace('_', " ")),
@@ -39,6 +40,23 @@ fn share(length: usize) {
         let mapped = libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, file.as_raw_fd(), 0);
         assert!(mapped != libc::MAP_FAILED);
         mapped.cast::<u8>().write_bytes(1, length);
+    }
+}
+
+/// So many mappings of one page each, with holes between them so that they stay apart.
+#[expect(unsafe_code, reason = "no library maps pages one by one")]
+fn divide(count: usize) {
+    const PAGE: usize = 4096;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a fresh mapping, of which each second page is made writable, and written.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), 2 * count * PAGE, libc::PROT_NONE, flags, -1, 0);
+        assert!(start != libc::MAP_FAILED);
+        for number in 0..count {
+            let page = start.cast::<u8>().add(2 * number * PAGE);
+            assert_eq!(libc::mprotect(page.cast(), PAGE, libc::PROT_READ | libc::PROT_WRITE), 0);
+            page.write(1);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ pub const CASES: &[Case] = &[
     ("a_daemon_that_keeps_a_pipe_delays_nothing", a_daemon_that_keeps_a_pipe_delays_nothing),
     ("as_the_first_process_zombies_do_not_pile_up", as_the_first_process_zombies_do_not_pile_up),
     ("a_system_call_that_is_forbidden_is_done_without", a_system_call_that_is_forbidden_is_done_without),
+    ("a_guard_that_cannot_start_is_done_without_and_said", a_guard_that_cannot_start_is_done_without_and_said),
     ("a_cgroup_that_was_left_goes_and_one_that_is_used_stays", a_cgroup_that_was_left_goes_and_one_that_is_used_stays),
 ];
 
@@ -283,6 +284,27 @@ fn a_system_call_that_is_forbidden_is_done_without() {
             assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
             assert_eq!(ended.the("process_killed", "a")["processes"], json!(2));
         }
+    }
+}
+
+fn a_guard_that_cannot_start_is_done_without_and_said() {
+    // The guard alone is a plain fork.
+    for user in [None, Some(65_534)] {
+        let Some(place) = Place::make(true, user) else { return };
+        let description = json!({
+            "servers": {"a": with(server("ignore:TERM serve:${port:self} forever"), "grace_seconds", 0.2)},
+            "driver": driver("exit:5"),
+        });
+        let ended = Job::start_in_with(place, &description, |command| forbid(command, &[libc::SYS_clone])).end();
+        assert_eq!(ended.code, Some(5), "{}", ended.stderr);
+        let contained = ended.all("contained")[0];
+        assert_eq!(contained["by"], "cgroup", "{contained}");
+        let said = contained["unguarded"].as_str().unwrap_or_default();
+        let words = ["the guard of the job's cgroup cannot be started (", "if gymrun itself is killed by SIGKILL"];
+        assert!(words.iter().all(|words| said.contains(words)), "{contained}");
+        let warnings: Vec<_> = ended.all("warning").iter().filter_map(|e| e["message"].as_str()).collect();
+        assert_eq!(warnings, [said]);
+        assert_eq!(ended.the("process_killed", "a")["processes"], json!(1));
     }
 }
 

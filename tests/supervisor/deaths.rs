@@ -9,7 +9,8 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::harness::eventually;
+use crate::disk::RUN;
+use crate::harness::{eventually, skip, small_disk};
 use crate::job::{Ended, Job, job};
 use crate::jobs::{child, driver, server, with};
 
@@ -19,6 +20,7 @@ pub const CASES: &[Case] = &[
     ("a_limit_that_was_hit_is_named", a_limit_that_was_hit_is_named),
     ("faults_and_codes_of_shells_are_read", faults_and_codes_of_shells_are_read),
     ("a_full_file_system_is_named", a_full_file_system_is_named),
+    ("full_shared_memory_is_named", full_shared_memory_is_named),
     ("a_kill_for_memory_is_told_from_one_from_outside", a_kill_for_memory_is_told_from_one_from_outside),
     ("a_child_that_was_killed_for_memory_explains_its_parent", a_child_that_was_killed_for_memory_explains_its_parent),
 ];
@@ -152,7 +154,7 @@ impl Small {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(directory));
         }
-        println!("skipped: no file system can be mounted here");
+        skip("mount", "no file system can be mounted");
         None
     }
 
@@ -184,6 +186,21 @@ fn a_full_file_system_is_named() {
     }
 }
 
+fn full_shared_memory_is_named() {
+    let fill = "dd if=/dev/zero of=/dev/shm/x bs=65536; exit 1";
+    for (command, signal) in [(shell(fill), None), (child("bus:/dev/shm/x:4"), Some(7))] {
+        let Some(disk) = small_disk("/dev/shm", "@DIR/kept", 1024) else { return };
+        let words: Vec<&str> = disk.iter().map(String::as_str).chain(RUN).collect();
+        let ended = Job::start_by(&json!({"driver": {"command": command}}), &words).end();
+        assert_eq!(ended.the("process_exited", "driver")["signal"].as_i64(), signal, "{}", ended.stderr);
+        let found = explanations(&ended, "driver");
+        let room = found[0]["findings"].as_array().into_iter().flatten().find(|f| f["place"] == "shared_memory");
+        assert!(room.is_some_and(|room| room["full"] == true), "{}", found[0]);
+        assert!(text(found[0]).contains("`/dev/shm` is full, 0 B of 1.00 MiB left"), "{}", found[0]);
+        assert!(ended.stderr.contains("give a container more with `--shm-size`"), "{}", ended.stderr);
+    }
+}
+
 /// A cgroup with a limit on memory, below that of this process.
 struct Limited(PathBuf);
 
@@ -206,7 +223,7 @@ impl Limited {
             std::fs::write(directory.join(file), LIMIT.to_string()).map_err(error)?;
             Ok(limited)
         });
-        made.map_err(|why| println!("skipped: no cgroup with a limit can be made: {why}")).ok()
+        made.map_err(|why| skip("memory", &format!("no cgroup with a limit can be made: {why}"))).ok()
     }
 
     /// Starts a job in it.

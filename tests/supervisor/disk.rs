@@ -14,7 +14,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// The end of a command line, before the executable and the directory of the job.
-const RUN: [&str; 4] = ["sh", "-c", "exec \"$1\" run \"$2\"", "sh"];
+pub const RUN: [&str; 4] = ["sh", "-c", "exec \"$1\" run \"$2\"", "sh"];
 
 /// Runs a job whose logs are on a disk of 1 MiB; they are in `kept` afterwards.
 fn on_a_small_disk(description: &Value) -> Option<Ended> {

@@ -40,7 +40,8 @@ fn output_is_kept_and_shown_byte_for_byte() {
 fn closed_outputs_cost_nothing() {
     let running = Job::start(&json!({
         "servers": {"a": with(server("close serve:${port:self} append:@DIR/up:x forever"), "log", "pipe")},
-        "driver": driver("wait:@DIR/seen"),
+        // It closes its own, too.
+        "driver": driver("close wait:@DIR/seen exit:3"),
     }));
     running.wait_for("up");
     let cpu = || {
@@ -53,7 +54,10 @@ fn closed_outputs_cost_nothing() {
     std::thread::sleep(Duration::from_secs(1));
     assert!(cpu() - before < 20, "a pipe that is closed must not be read again and again");
     std::fs::write(running.path("seen"), "").expect("a scratch file");
-    assert_eq!(running.end().code, Some(0));
+    let ended = running.end();
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    // Both ran to the end.
+    assert_eq!(ended.the("process_exited", "a")["expected"], json!(true));
 }
 
 fn a_reader_that_goes_away_changes_nothing() {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answers::{port_of, stranger, wait_until_it_is_older};
 use crate::cases::Case;
-use crate::harness::free_port;
+use crate::harness::{free_port, skip};
 use crate::job::{Job, job};
 use crate::jobs::{child, driver, server, with};
 use crate::listen::{has_ipv6, listener};
@@ -190,7 +190,7 @@ fn a_port_reserved_by_another_gymrun_is_named() {
     ];
     let root = nix::unistd::geteuid().is_root();
     if !root {
-        println!("skipped: only root can be another user, or in another container");
+        skip("root", "only root can be another user, or in another container");
     }
     for who in 0..if root { 3 } else { 1 } {
         let second = match who {

@@ -17,6 +17,7 @@ pub const CASES: &[Case] = &[
     ("a_task_is_tried_again_until_it_succeeds", a_task_is_tried_again_until_it_succeeds),
     ("what_a_death_leaves_behind_is_gone_before_the_restart", what_a_death_leaves_behind_is_gone_before_the_restart),
     ("dependants_go_before_and_come_after", dependants_go_before_and_come_after),
+    ("dependants_go_on_undisturbed_unless_asked", dependants_go_on_undisturbed_unless_asked),
     ("a_program_that_is_missing_is_not_tried_again", a_program_that_is_missing_is_not_tried_again),
     ("a_server_that_never_gets_ready_is_tried_again", a_server_that_never_gets_ready_is_tried_again),
     ("a_server_that_hangs_ends_the_job", a_server_that_hangs_ends_the_job),
@@ -149,6 +150,26 @@ fn dependants_go_before_and_come_after() {
         .map(|e| format!("{} {}", e["process"].as_str().unwrap_or_default(), e["event"].as_str().unwrap_or_default()))
         .collect();
     assert_eq!(order, ["agent process_gone", "model process_gone", "model process_ready", "agent process_ready"]);
+}
+
+fn dependants_go_on_undisturbed_unless_asked() {
+    let running = Job::start(&json!({
+        "servers": {
+            "model": restarted(until("die", "exit:1")),
+            "agent": with(server("serve:${port:self} forever"), "depends_on", json!(["model"])),
+        },
+        "driver": driver("wait:@DIR/end exit:4"),
+    }));
+    wait_until_ready(&running, "driver", 1);
+    touch(&running, "die");
+    wait_until_ready(&running, "model", 2);
+    touch(&running, "end");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    for process in ["agent", "driver"] {
+        ended.the("process_started", process);
+        assert_eq!(ended.the("process_exited", process)["expected"], json!(true));
+    }
 }
 
 fn a_program_that_is_missing_is_not_tried_again() {

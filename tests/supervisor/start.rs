@@ -20,6 +20,7 @@ pub const CASES: &[Case] = &[
         "gymrun_takes_all_descriptors_and_children_get_what_was_given",
         gymrun_takes_all_descriptors_and_children_get_what_was_given,
     ),
+    ("whatever_runs_out_of_descriptors_says_the_way_out", whatever_runs_out_of_descriptors_says_the_way_out),
 ];
 
 fn units_start_when_what_they_need_is_ready() {
@@ -88,10 +89,7 @@ fn death_while_waiting_is_noticed_at_once() {
     let exited = ended.the("process_exited", "a");
     assert_eq!((&exited["code"], &exited["was_ready"], &exited["expected"]), (&json!(7), &json!(false), &json!(false)));
     assert_eq!(exited["last_lines"], json!(["loading", "CUDA_boom"]));
-    assert!(
-        ended.stderr.contains("a exited 7 before it was ready")
-            || ended.stderr.contains("exited 7 before it was ready")
-    );
+    assert!(ended.stderr.contains("`a` exited 7 before it was ready"), "{}", ended.stderr);
 }
 
 fn not_ready_in_time_stops_the_others() {
@@ -178,4 +176,44 @@ fn gymrun_takes_all_descriptors_and_children_get_what_was_given() {
     })
     .end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[expect(unsafe_code, reason = "a limit is set between fork and exec")]
+fn whatever_runs_out_of_descriptors_says_the_way_out() {
+    let piped = |need: &str| json!({"command": child("forever"), "log": "pipe", "depends_on": [need]});
+    let job = json!({
+        "services": {
+            "a": {"command": child("forever")},
+            "b": piped("a"),
+            "c": with(piped("b"), "port", "auto"),
+            "d": piped("c"),
+            "e": {"command": child("forever"), "depends_on": ["d"]},
+        },
+        "driver": driver("exit:0"),
+    });
+    let mut said = String::new();
+    // From where the test's own files cannot be opened to where there are enough.
+    for most in 10..60 {
+        let ended = Job::start_with(&job, |command| {
+            let limit =
+                move || Ok(nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, most, most)?);
+            // SAFETY: one system call on plain values.
+            unsafe { std::os::unix::process::CommandExt::pre_exec(command, limit) };
+        })
+        .end();
+        if ended.code == Some(101) {
+            continue;
+        }
+        let warnings = ended.all("warning").into_iter().map(|e| format!("{} {}", e["message"], e["hint"]));
+        for line in ended.stderr.lines().map(str::to_owned).chain(warnings) {
+            assert!(!line.contains("os error 24") || line.contains("ulimit"), "{most}: {line}");
+            said += &line;
+        }
+        if ended.code == Some(0) {
+            break;
+        }
+    }
+    for what in ["cannot open the log", "cannot be written", "cannot make a pipe"] {
+        assert!(said.contains(what), "no {what} in {said}");
+    }
 }

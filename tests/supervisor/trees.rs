@@ -13,6 +13,7 @@ pub const CASES: &[Case] = &[
     ("trees_are_killed_whole", trees_are_killed_whole),
     ("daemons_are_found_and_counted", daemons_are_found_and_counted),
     ("orphans_leave_no_zombies", orphans_leave_no_zombies),
+    ("orphans_do_not_pile_up_while_they_come", orphans_do_not_pile_up_while_they_come),
     ("probes_that_are_given_up_leave_nothing", probes_that_are_given_up_leave_nothing),
     ("what_was_there_before_is_left_alone", what_was_there_before_is_left_alone),
     ("many_short_processes_are_all_told", many_short_processes_are_all_told),
@@ -72,6 +73,26 @@ fn orphans_leave_no_zombies() {
     eventually("all orphans are reaped", || (zombies(running.pid()) == 0).then_some(()));
     std::fs::write(running.path("seen"), "").expect("a scratch file");
     assert_eq!(running.end().code, Some(0));
+}
+
+fn orphans_do_not_pile_up_while_they_come() {
+    // A hundred a second.
+    let running = Job::start(&json!({
+        "servers": {"a": server("serve:${port:self} orphans:300:0.01 append:@DIR/done:x forever")},
+        "driver": driver("wait:@DIR/seen"),
+    }));
+    running.wait_for_event("process_started", "driver");
+    let mut counts = Vec::new();
+    while !running.path("done").exists() {
+        counts.push(zombies(running.pid()));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    eventually("all orphans are reaped", || (zombies(running.pid()) == 0).then_some(()));
+    std::fs::write(running.path("seen"), "").expect("a scratch file");
+    assert_eq!(running.end().code, Some(0));
+    // A busy machine may hold up the one who reaps them for a moment.
+    let many = counts.iter().filter(|count| **count > 5).count();
+    assert!(counts.len() >= 20 && many * 10 <= counts.len(), "{counts:?}");
 }
 
 fn probes_that_are_given_up_leave_nothing() {
