@@ -5,8 +5,8 @@ mod harness;
 use std::path::PathBuf;
 
 use harness::processes::Process;
-use harness::{Job, Place, Running, eventually};
-use nix::sys::signal::{SigSet, Signal};
+use harness::{Job, Place, Running, eventually, tell_beforehand};
+use nix::sys::signal::Signal;
 
 /// Writes its pid down, and obeys nothing but SIGKILL: a member of its group, a daemon, and one without a mark.
 const LEAVES: &str = r#"deaf='trap "" TERM; echo $$ >"$1.new"; mv "$1.new" "$1"; while :; do sleep 1; done'
@@ -113,13 +113,10 @@ fn with_cgroups_but_without_the_guard_the_next_run_ends_all() {
 
 /// Starts a run that was told to stop before it could hear that.
 fn start_told(job: &Job, place: &Place) -> Running {
-    let held: SigSet = [Signal::SIGTERM].into_iter().collect();
-    // What it starts has this thread's mask.
-    held.thread_block().expect("a mask");
-    let running = job.start_in(place, &[]);
-    running.signal(Signal::SIGTERM);
-    held.thread_unblock().expect("a mask");
-    running
+    job.start_with(|command| {
+        place.put(command);
+        tell_beforehand(command, Signal::SIGTERM);
+    })
 }
 
 #[test]
@@ -131,7 +128,7 @@ fn a_run_that_is_told_to_stop_ends_what_is_left_all_the_same() {
     let ended = start_told(&job, &place).end();
     end(&bare);
     assert_eq!(ended.code, Some(143), "{}", ended.stderr);
-    assert!(ended.stdout.is_empty(), "nothing was started: {}", ended.stdout);
+    assert!(job.directory().events("process_started").is_empty(), "it was told before");
     // A moment may pass until they have, which nobody waits for here.
     for process in [&member, &daemon] {
         eventually("it has ended", || process.is_gone().then_some(()));

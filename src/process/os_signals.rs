@@ -37,21 +37,22 @@ pub fn hold_signals() -> io::Result<()> {
     Ok(orders().thread_block()?)
 }
 
-/// Whether one of those that wait has come.
+/// What came of those that are held, by whom ever.
 #[must_use]
 #[expect(unsafe_code, reason = "nix cannot tell which signals wait")]
-pub fn told_meanwhile() -> bool {
+pub fn told_meanwhile() -> Option<Told> {
     // SAFETY: zeroed is a valid set, which the call fills in.
     let waiting = unsafe {
         let mut waiting = std::mem::zeroed::<libc::sigset_t>();
         if libc::sigpending(&raw mut waiting) != 0 {
-            return false;
+            return None;
         }
         SigSet::from_sigset_t_unchecked(waiting)
     };
     // What is ignored waits, too, while it is blocked.
-    let ignored = |signal: Number| signal == Number::SIGHUP && hang_up_ignored();
-    orders().iter().any(|signal| waiting.contains(signal) && !ignored(signal))
+    let obeyed = |told: &Told| *told != Told::HangUp || !hang_up_ignored();
+    let has = |told: &Told| Number::try_from(told.number()).is_ok_and(|signal| waiting.contains(signal));
+    [Told::Interrupt, Told::Terminate, Told::HangUp, Told::Quit].into_iter().filter(obeyed).find(has)
 }
 
 fn orders() -> SigSet {
@@ -122,7 +123,7 @@ fn hang_up_ignored() -> bool {
 mod tests {
     use nix::sys::signal::raise;
 
-    use super::{Number, hold_signals, orders, told_meanwhile};
+    use super::{Number, Told, hold_signals, orders, told_meanwhile};
 
     #[test]
     fn a_signal_that_is_held_is_seen_before_it_is_heard() {
@@ -135,6 +136,6 @@ mod tests {
             assert_eq!(orders().wait(), Ok(Number::SIGTERM));
             (before, after, told_meanwhile())
         });
-        assert_eq!(seen.join().expect("it ends"), (false, true, false));
+        assert_eq!(seen.join().expect("it ends"), (None, Some(Told::Terminate), None));
     }
 }

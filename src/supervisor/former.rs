@@ -45,7 +45,7 @@ pub fn end_former(plan: &Plan, sentence: &str, cgroup: Option<&Path>, sink: &Sin
     let mut told = false;
     while !left.is_empty() && start.elapsed() < LIMIT {
         // What came of one before it was killed is not left alive, whoever tells gymrun to stop.
-        told = left.iter().all(|process| killed.contains(process)) && told_meanwhile();
+        told = left.iter().all(|process| killed.contains(process)) && told_meanwhile().is_some();
         if told {
             break;
         }

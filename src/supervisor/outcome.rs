@@ -23,6 +23,12 @@ impl Outcome {
     pub fn failed(message: impl Into<String>) -> Self {
         Self { code: exit::FAILED, class: OutcomeClass::GymrunFailed, message: message.into() }
     }
+
+    /// gymrun was told to stop, by the signal of that number.
+    pub(super) fn told(signal: i32) -> Self {
+        let message = format!("told to stop by signal {signal}");
+        Self { code: exit::by_signal(signal), class: OutcomeClass::ToldToStop, message }
+    }
 }
 
 /// The end that the table decided; then `otel.required` turns a 0 into 125 if telemetry was not delivered.
@@ -85,9 +91,7 @@ fn by_cause(
             let limit = plan.time_limit_seconds.unwrap_or_default();
             (exit::TIME_LIMIT, OutcomeClass::TimeLimit, format!("the time limit of {limit} s is over"))
         }
-        Some(Cause::Told(signal)) => {
-            (exit::by_signal(*signal), OutcomeClass::ToldToStop, format!("told to stop by signal {signal}"))
-        }
+        Some(Cause::Told(signal)) => return Outcome::told(*signal),
         Some(Cause::Died(unit)) => (exit::FAILED, OutcomeClass::ProcessDied, failed(*unit, "died")),
         Some(Cause::NotReady(unit)) => (exit::FAILED, OutcomeClass::StartFailed, failed(*unit, "did not get ready")),
         None => (exit::FAILED, OutcomeClass::GymrunFailed, "the job ended for no reason".to_owned()),

@@ -22,7 +22,7 @@ use super::teardown;
 use crate::diag::Problem;
 use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
-use crate::process::{Containment, OsSignals, in_words, take_all_descriptors};
+use crate::process::{Containment, OsSignals, in_words, take_all_descriptors, told_meanwhile};
 use crate::procfs::Proc;
 
 /// What a run needs besides its plan.
@@ -49,7 +49,8 @@ impl std::fmt::Debug for RunOptions {
 }
 
 /// Runs a whole job and returns when nothing of it is left. Blocks; not to be called inside a runtime. Says everything
-/// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM, SIGHUP and SIGQUIT are orders to stop.
+/// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM, SIGHUP and SIGQUIT are orders to stop;
+/// after one that was held back until then nothing is started.
 #[must_use]
 pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
     take_all_descriptors();
@@ -76,10 +77,14 @@ pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
 }
 
 async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
+    let before = told_meanwhile();
     let told = match OsSignals::new() {
         Ok(signals) => hear(signals),
         Err(error) => return Outcome::failed(format!("cannot take signals: {}", in_words(&error))),
     };
+    if let Some(before) = before {
+        return Outcome::told(before.number());
+    }
     let sink = options.sink.clone();
     let job_dir = options.job_dir.clone();
     let (reports, inbox) = mpsc::unbounded_channel();

@@ -34,7 +34,7 @@ pub use job::{Job, Watched};
 pub use lines::{json_lines, json_lines_so_far};
 pub use place::Place;
 pub use ports::{free_port, free_ports};
-pub use program::{Ended, Program, Running};
+pub use program::{Ended, Program, Running, tell_beforehand};
 pub use raw::Raw;
 pub use sink::{Answer, GOOD, Seen, Sink};
 pub use small_disk::small_disk;

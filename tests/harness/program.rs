@@ -1,12 +1,13 @@
 //! A program that a test has started. It ends with the test; a gymrun takes its children along.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
 
 use super::wait::{DEADLINE, eventually};
@@ -60,6 +61,17 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Has the program begin with a signal that waits until it is heard.
+#[expect(unsafe_code, reason = "a signal is held back, and sent, between fork and exec")]
+pub fn tell_beforehand(command: &mut Command, signal: Signal) {
+    let tell = move || {
+        [signal].into_iter().collect::<SigSet>().thread_block()?;
+        Ok(nix::sys::signal::kill(nix::unistd::getpid(), signal)?)
+    };
+    // SAFETY: system calls alone.
+    unsafe { command.pre_exec(tell) };
 }
 
 /// A program whose output is read.

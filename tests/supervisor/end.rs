@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::cases::Case;
 use crate::harness::processes::is_ignored;
+use crate::harness::tell_beforehand;
 use crate::job::{Job, job};
 use crate::jobs::{driver, server, with};
 
@@ -104,17 +105,21 @@ fn told_to_stop_in_order() {
 /// A signal that comes before gymrun can hear it, or was held back by who started gymrun, is obeyed.
 fn told_to_stop_before_it_can_hear() {
     for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
-        let held: SigSet = [signal].into_iter().collect();
-        held.thread_block().expect("a mask");
-        let running = Job::start(&json!({
+        let description = json!({
             "servers": {"a": server("serve:${port:self} forever")},
             "driver": driver("append:@DIR/ran:x forever"),
-        }));
+        });
+        let ended = Job::start_with(&description, |command| tell_beforehand(command, signal)).end();
+        assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
+        assert!(ended.all("process_started").is_empty(), "it was told before");
+        // In whatever moment of its beginning.
+        let held: SigSet = [signal].into_iter().collect();
+        held.thread_block().expect("a mask");
+        let running = Job::start(&description);
         running.signal(signal);
         held.thread_unblock().expect("a mask");
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
-        assert!(ended.all("process_started").iter().all(|event| event["process"] != "driver"), "it was told before");
     }
 }
 
