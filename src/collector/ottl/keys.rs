@@ -80,24 +80,21 @@ impl Resolved {
 }
 
 /// What is found at the keys in a value of the telemetry; nil where a map has no such key.
-pub(super) fn read(mut value: AnyValue, keys: &[Resolved]) -> Result<Value, String> {
+pub(super) fn read(mut value: &AnyValue, keys: &[Resolved]) -> Result<Value, String> {
     for key in keys {
         value = match value {
             AnyValue::Map(entries) => {
                 let name = key.name()?;
-                match entries.into_iter().find(|entry| entry.key == *name) {
-                    Some(entry) => entry.value,
+                match entries.iter().find(|entry| entry.key == *name) {
+                    Some(entry) => &entry.value,
                     None => return Ok(Value::Nil),
                 }
             }
-            AnyValue::Array(mut values) => {
-                let place = key.place(values.len())?;
-                values.swap_remove(place)
-            }
-            other => return Err(format!("{} has no keys", Value::from(other).kind())),
+            AnyValue::Array(values) => &values[key.place(values.len())?],
+            other => return Err(format!("{} has no keys", Value::from(other.clone()).kind())),
         };
     }
-    Ok(value.into())
+    Ok(value.clone().into())
 }
 
 /// What is found at the keys in the result of a converter; a missing key is an error there.
@@ -188,7 +185,7 @@ mod tests {
         let list = AnyValue::Array(vec![AnyValue::Empty, AnyValue::Empty, AnyValue::Int(1)]);
         assert_eq!(map, [KeyValue::new("a", AnyValue::Map(vec![KeyValue::new("b", list)]))]);
         write_map(&mut map, &[name("a"), name("b"), Resolved::Place(0)], int(2)).expect("writes");
-        let at = |keys: &[Resolved]| read(map[0].value.clone(), keys);
+        let at = |keys: &[Resolved]| read(&map[0].value, keys);
         assert_eq!(at(&[name("b"), Resolved::Place(0)]), Ok(Value::Int(2)));
         assert_eq!(at(&[name("nope")]), Ok(Value::Nil));
         for keys in [&[name("b"), Resolved::Place(3)], &[name("b"), Resolved::Place(-1)], &[name("b"), name("x")]] {

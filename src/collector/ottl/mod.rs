@@ -17,7 +17,10 @@ mod expression;
 mod fault;
 mod functions;
 mod group;
+mod indexed;
 mod keys;
+#[cfg(test)]
+mod large;
 mod lexer;
 mod parser;
 mod place;

@@ -1,5 +1,7 @@
 //! Reading places.
 
+use std::sync::Arc;
+
 use super::context::Level;
 use super::keys::{self, Key, Resolved};
 use super::place::{Field, Place, PointField};
@@ -102,7 +104,13 @@ impl Scene {
             Field::TraceState => return self.read_trace_state(&keys::literal(keys)?),
             Field::KindText => kind_text(part, KINDS, ""),
             Field::KindOldText => kind_text(part, KINDS, "SPAN_KIND_"),
-            Field::Messages(number, kind) => Value::Messages(kind, part.messages(number)),
+            Field::Messages(number, kind) => Value::Messages(
+                kind,
+                match &self.walked {
+                    Some(events) if kind == Kind::Events => Arc::clone(events),
+                    _ => part.messages(number).into(),
+                },
+            ),
             Field::Status => Value::Message(Kind::Status, part.inner(15)),
             Field::StatusCode => Value::Int(int32(&Edit::new(part.inner(15)), 3)),
             Field::StatusMessage => Value::Text(Edit::new(part.inner(15)).text(2)),
@@ -123,7 +131,13 @@ impl Scene {
                 _ => Value::Nil,
             },
             Field::DataPoints => match self.data() {
-                Some(data) => Value::Messages(points_kind(data), Edit::new(part.inner(data)).messages(1)),
+                Some(data) => Value::Messages(
+                    points_kind(data),
+                    match &self.walked {
+                        Some(points) => Arc::clone(points),
+                        None => Edit::new(part.inner(data)).messages(1).into(),
+                    },
+                ),
                 None => Value::Nil,
             },
             Field::Point(field) => match point_field(self.point_kind, field) {
@@ -148,7 +162,7 @@ impl Scene {
             let Some((first, rest)) = keys.split_first() else { return Ok(Value::Map(list.to_vec())) };
             let name = first.name()?;
             match list.iter().find(|entry| entry.key == *name) {
-                Some(entry) => keys::read(entry.value.clone(), rest),
+                Some(entry) => keys::read(&entry.value, rest),
                 None => Ok(Value::Nil),
             }
         };
@@ -159,7 +173,7 @@ impl Scene {
         };
         let Some((first, rest)) = keys.split_first() else { return Ok(Value::Map(part.attributes(number))) };
         match part.attribute(number, first.name()?.as_bytes()) {
-            Some(value) => keys::read(value, rest),
+            Some(value) => keys::read(&value, rest),
             None => Ok(Value::Nil),
         }
     }
@@ -181,7 +195,7 @@ fn read_body(body: &AnyValue, keys: &[Resolved]) -> Result<Value, String> {
     if !keys.is_empty() && !matches!(body, AnyValue::Map(_) | AnyValue::Array(_)) {
         return Err(format!("a body that is {} has no keys", Value::from(body.clone()).kind()));
     }
-    keys::read(body.clone(), keys)
+    keys::read(body, keys)
 }
 
 fn read_point(point: &Edit, number: u32, form: Form) -> Value {
@@ -199,7 +213,7 @@ fn read_point(point: &Edit, number: u32, form: Form) -> Value {
         Form::Counts => Value::Counts(point.fixed64s(number)),
         Form::Bounds => Value::Doubles(point.fixed64s(number).into_iter().map(f64::from_bits).collect()),
         Form::Scale => Value::Int(sint32(point, number)),
-        Form::Messages(kind) => Value::Messages(kind, point.messages(number)),
+        Form::Messages(kind) => Value::Messages(kind, point.messages(number).into()),
         Form::Buckets => Value::Message(Kind::Buckets, point.inner(number)),
         Form::BucketOffset => Value::Int(sint32(&buckets(), 1)),
         Form::BucketCounts => Value::Counts(buckets().varints(2)),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::context::Level;
 use crate::otlp::{Edit, KeyValue, Resource, Text};
 
@@ -30,6 +32,9 @@ pub struct Scene {
     pub point: Edit,
     /// What kind of data point it is.
     pub point_kind: PointKind,
+    /// The events of the span, or the points of the metric, while a walk goes through them one by one. The span or metric
+    /// is without them meanwhile: what reads one of its fields for each of them would go past all of them otherwise.
+    pub walked: Option<Arc<[Bytes]>>,
     /// The statements' own map, empty at the beginning of each item.
     pub cache: Vec<KeyValue>,
 }

@@ -1,6 +1,8 @@
 //! What statements compute with.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
@@ -37,7 +39,7 @@ pub(super) enum Value {
     TraceId([u8; 16]),
     SpanId([u8; 8]),
     /// A list of messages of one kind.
-    Messages(Kind, Vec<Bytes>),
+    Messages(Kind, Arc<[Bytes]>),
     /// One message.
     Message(Kind, Bytes),
 }
@@ -259,9 +261,15 @@ fn is_written(slice: &[AnyValue], list: &[Value]) -> bool {
 
 /// The order of the keys makes no difference.
 fn same_map(left: &[KeyValue], right: &[KeyValue]) -> bool {
-    let in_right = |entry: &KeyValue| right.iter().find(|other| other.key == entry.key);
-    left.len() == right.len()
-        && left.iter().all(|entry| in_right(entry).is_some_and(|other| same(&entry.value, &other.value)))
+    if left.len() != right.len() {
+        return false;
+    }
+    // Of equal keys the first one counts.
+    let mut values: HashMap<&Text, &AnyValue> = HashMap::with_capacity(right.len());
+    for entry in right {
+        values.entry(&entry.key).or_insert(&entry.value);
+    }
+    left.iter().all(|entry| values.get(&entry.key).is_some_and(|other| same(&entry.value, other)))
 }
 
 fn same_list(left: &[AnyValue], right: &[AnyValue]) -> bool {

@@ -3,6 +3,8 @@
 use std::mem::swap;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::context::Level;
 use super::scene::{PointKind, Scene};
 use crate::otlp::{Edit, Items, Metric, Payload, Resource, ResourceItems, Revision, ScopeItems, Text};
@@ -74,18 +76,14 @@ impl Walker<'_, '_> {
         stays
     }
 
-    fn record(&mut self, record: bytes::Bytes) -> Revision {
+    fn record(&mut self, record: Bytes) -> Revision {
         let edit = Edit::new(record);
         match self.context {
             Level::Log => {
                 self.scene.log = edit;
                 self.revision(|scene| &scene.log)
             }
-            Level::SpanEvent => {
-                self.scene.span = edit;
-                self.events();
-                if self.scene.span.is_changed() { Revision::Replace(self.scene.span.finish()) } else { Revision::Keep }
-            }
+            Level::SpanEvent => self.events(edit),
             _ => {
                 self.scene.span = edit;
                 self.revision(|scene| &scene.span)
@@ -102,26 +100,35 @@ impl Walker<'_, '_> {
         if item.is_changed() { Revision::Replace(item.finish()) } else { Revision::Keep }
     }
 
-    fn events(&mut self) {
-        let events = self.scene.span.messages(11);
-        if let Some(events) = self.each(events, |scene, event| scene.event = event, |scene| &scene.event) {
-            self.scene.span.set_messages(11, &events);
+    fn events(&mut self, mut span: Edit) -> Revision {
+        let events: Arc<[Bytes]> = span.messages(11).into();
+        if events.is_empty() {
+            return Revision::Keep;
         }
+        span.set(11, |_| ());
+        self.scene.span = Edit::new(span.finish());
+        let revised = self.each(&events, |scene, event| scene.event = event, |scene| &scene.event);
+        if revised.is_none() && !self.scene.span.is_changed() {
+            return Revision::Keep;
+        }
+        self.scene.span.set_messages(11, revised.as_deref().unwrap_or(&events));
+        Revision::Replace(self.scene.span.finish())
     }
 
     /// Visits each message of a list; gives the new list if it has changed.
     fn each(
         &mut self,
-        messages: Vec<bytes::Bytes>,
+        messages: &Arc<[Bytes]>,
         put: fn(&mut Scene, Edit),
         item: fn(&Scene) -> &Edit,
-    ) -> Option<Vec<bytes::Bytes>> {
+    ) -> Option<Vec<Bytes>> {
+        self.scene.walked = Some(Arc::clone(messages));
         let mut revised = Vec::with_capacity(messages.len());
         let mut changed = false;
-        for message in messages {
+        for message in messages.iter() {
             put(&mut self.scene, Edit::new(message.clone()));
             match self.revision(item) {
-                Revision::Keep => revised.push(message),
+                Revision::Keep => revised.push(message.clone()),
                 Revision::Replace(message) => {
                     revised.push(message);
                     changed = true;
@@ -129,6 +136,7 @@ impl Walker<'_, '_> {
                 Revision::Drop => changed = true,
             }
         }
+        self.scene.walked = None;
         changed.then_some(revised)
     }
 
@@ -151,9 +159,17 @@ impl Walker<'_, '_> {
     fn points(&mut self) {
         let Some(data) = self.scene.data() else { return };
         self.scene.point_kind = PointKind::of(data);
-        let points = Edit::new(self.scene.metric.inner(data)).messages(1);
-        if let Some(points) = self.each(points, |scene, point| scene.point = point, |scene| &scene.point) {
-            self.scene.metric.set_inner(data, |inner| inner.set_messages(1, &points));
+        let whole = std::mem::take(&mut self.scene.metric);
+        let points: Arc<[Bytes]> = Edit::new(whole.inner(data)).messages(1).into();
+        let mut bare = whole.clone();
+        bare.set_inner(data, |inner| inner.set(1, |_| ()));
+        self.scene.metric = Edit::new(bare.finish());
+        let revised = self.each(&points, |scene, point| scene.point = point, |scene| &scene.point);
+        if revised.is_none() && !self.scene.metric.is_changed() {
+            self.scene.metric = whole;
+            return;
         }
+        let points = revised.as_deref().unwrap_or(&points);
+        self.scene.metric.set_inner(data, |inner| inner.set_messages(1, points));
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::super::arguments::{Arguments, Kind, map};
-use super::super::keys::entry;
+use super::super::indexed::Indexed;
+use super::super::keys::Resolved;
 use super::super::scene::Scene;
 use super::super::value::Value;
 use super::replacement::{REPLACEMENT, Replacement};
@@ -98,12 +99,12 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
                 }
                 return Ok(changed);
             }
-            let mut updated = Map::with_capacity(entries.len());
+            let mut updated = Indexed::default();
             for old in std::mem::take(entries) {
                 let key = match replacement.replace(&pattern, &old.key, scene) {
                     Ok(Some(key)) => key,
                     Ok(None) => {
-                        *entry(&mut updated, &old.key) = old.value;
+                        *updated.entry(old.key) = old.value;
                         continue;
                     }
                     // An entry that the function fails for goes, as in the reference.
@@ -113,9 +114,9 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
                     }
                 };
                 changed = true;
-                *entry(&mut updated, &key) = old.value;
+                *updated.entry(key) = old.value;
             }
-            *entries = updated;
+            *entries = updated.into_entries();
             Ok(changed)
         })
     },
@@ -223,28 +224,32 @@ pub(super) const MERGE_MAPS: Function = editor(
     |arguments, scene| {
         let strategy = arguments.literal_text(2).map(Text::as_bytes);
         let target = arguments.place(0)?;
-        let source = arguments.place_of_value(1).filter(|source| source.contains(target));
-        for KeyValue { key, value } in arguments.map(1, scene)? {
-            let mut entries = map(scene.read(target)?)?;
-            let there = entries.iter().any(|entry| entry.key == key);
-            match strategy {
-                Some(b"insert") if there => continue,
-                Some(b"update") if !there => continue,
-                _ => {}
-            }
-            let Some(source) = source else {
-                *entry(&mut entries, &key) = value;
-                scene.write(target, Value::Map(entries))?;
+        let mut merged = Indexed::new(map(scene.read(target)?)?);
+        let entries = arguments.map(1, scene)?;
+        // A source that is around the target has the target under this key: with what was put there before, and with
+        // the place for it. Of equal keys the one counts that is the last to be put.
+        let around = arguments.place_of_value(1).filter(|source| source.contains(target));
+        let way = around.and_then(|source| target.keys.get(source.keys.len())).map(|key| key.resolve(scene));
+        let on_the_way = |entry: &KeyValue| matches!(&way, Some(Resolved::Name(key)) if *key == entry.key);
+        let insert = strategy == Some(b"insert");
+        let counts = if insert { entries.iter().position(on_the_way) } else { entries.iter().rposition(on_the_way) };
+        let mut changed = false;
+        for (place, entry) in entries.into_iter().enumerate() {
+            let there = merged.has(&entry.key);
+            if insert && there || strategy == Some(b"update") && !there {
                 continue;
-            };
-            // The source is around the target: what is copied from it has what was put there before, and the place for it.
-            *entry(&mut entries, &key) = AnyValue::Empty;
-            scene.write(target, Value::Map(entries.clone()))?;
-            let around = map(scene.read(source)?)?.into_iter().find(|entry| entry.key == key);
-            *entry(&mut entries, &key) = around.map(|entry| entry.value).unwrap_or_default();
-            scene.write(target, Value::Map(entries))?;
+            }
+            changed = true;
+            let recursive = on_the_way(&entry);
+            *merged.entry(entry.key.clone()) = if recursive { AnyValue::Empty } else { entry.value };
+            if let (Some(source), true) = (around, recursive && counts == Some(place)) {
+                scene.write(target, Value::Map(merged.entries().to_vec()))?;
+                let source = Indexed::new(map(scene.read(source)?)?);
+                let value = source.get(&entry.key).cloned().unwrap_or_default();
+                *merged.entry(entry.key) = value;
+            }
         }
-        Ok(())
+        if changed { scene.write(target, Value::Map(merged.into_entries())) } else { Ok(()) }
     },
 )
 .checked(|arguments| match arguments.literal_text(2).map(Text::as_bytes) {
@@ -262,14 +267,15 @@ pub(super) const FLATTEN: Function = editor(
     ],
     |arguments, scene| {
         let mut flattener = Flattener {
-            flat: Map::new(),
+            flat: Indexed::default(),
+            bytes: 0,
             conflicts: arguments.literal_boolean(3).unwrap_or(false).then(HashMap::new),
             deepest: arguments.literal_integer(2).unwrap_or(i64::MAX),
         };
         let prefix = arguments.literal_text(1).map(|prefix| prefix.to_str().into_owned()).unwrap_or_default();
         edit_map(arguments, scene, |entries, _| {
-            flattener.map(std::mem::take(entries), &prefix, 0);
-            *entries = flattener.flat;
+            flattener.map(std::mem::take(entries), &prefix, 0)?;
+            *entries = flattener.flat.into_entries();
             Ok(true)
         })
     },
@@ -279,52 +285,69 @@ pub(super) const FLATTEN: Function = editor(
     _ => Ok(()),
 });
 
+/// How many bytes the keys that `flatten` makes may have: each one repeats those around it.
+const MOST_KEYS: usize = 64 << 20;
+
 struct Flattener {
-    flat: Map,
+    flat: Indexed,
+    /// How many bytes the keys had so far.
+    bytes: usize,
     /// How often a key came again; None if the last one of equal keys counts.
     conflicts: Option<HashMap<String, usize>>,
     deepest: i64,
 }
 
 impl Flattener {
-    fn map(&mut self, entries: Map, prefix: &str, depth: i64) {
+    fn map(&mut self, entries: Map, prefix: &str, depth: i64) -> Result<(), String> {
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}.") };
         for entry in entries {
-            self.value(&format!("{prefix}{}", entry.key), entry.value, depth);
+            self.value(&self.key(&prefix, &entry.key.to_str())?, entry.value, depth)?;
         }
+        Ok(())
     }
 
-    fn value(&mut self, key: &str, value: AnyValue, depth: i64) {
+    /// The key of what stands behind `prefix`.
+    fn key(&self, prefix: &str, key: &str) -> Result<String, String> {
+        if self.bytes.saturating_add(prefix.len() + key.len()) > MOST_KEYS {
+            return Err(format!("the keys of the flat map would have more than {} MiB", MOST_KEYS >> 20));
+        }
+        Ok(format!("{prefix}{key}"))
+    }
+
+    fn value(&mut self, key: &str, value: AnyValue, depth: i64) -> Result<(), String> {
+        self.bytes += key.len();
         match value {
-            AnyValue::Map(entries) if depth < self.deepest => self.map(entries, key, depth + 1),
+            AnyValue::Map(entries) if depth < self.deepest => self.map(entries, key, depth + 1)?,
             AnyValue::Array(values) if depth < self.deepest => {
                 let deeper = depth + 1 < self.deepest;
                 for (place, element) in values.into_iter().enumerate() {
-                    let inner = format!("{key}.{place}");
+                    let inner = self.key(key, &format!(".{place}"))?;
                     match element {
-                        AnyValue::Map(entries) if deeper => self.map(entries, &inner, depth + 2),
+                        AnyValue::Map(entries) if deeper => self.map(entries, &inner, depth + 2)?,
                         AnyValue::Array(values) if deeper => {
                             // The reference puts no point before the place in the inner list.
                             for (place, element) in values.into_iter().enumerate() {
-                                self.value(&format!("{inner}{place}"), element, depth + 3);
+                                self.value(&self.key(&inner, &place.to_string())?, element, depth + 3)?;
                             }
                         }
                         element if self.conflicts.is_some() => self.put(key, element),
                         element => self.put(&inner, element),
                     }
+                    self.bytes += inner.len();
                 }
             }
             value => self.put(key, value),
         }
+        Ok(())
     }
 
     fn put(&mut self, key: &str, value: AnyValue) {
         let text = Text::from(key);
         let Some(conflicts) = &mut self.conflicts else {
-            *entry(&mut self.flat, &text) = value;
+            *self.flat.entry(text) = value;
             return;
         };
-        let text = if self.flat.iter().any(|entry| entry.key == text) {
+        let text = if self.flat.has(&text) {
             let times = conflicts.entry(key.to_owned()).or_insert(0);
             *times += 1;
             format!("{key}.{}", *times - 1).into()
@@ -332,6 +355,6 @@ impl Flattener {
             conflicts.insert(key.to_owned(), 0);
             text
         };
-        *entry(&mut self.flat, &text) = value;
+        *self.flat.entry(text) = value;
     }
 }
