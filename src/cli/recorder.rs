@@ -4,6 +4,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -32,11 +33,11 @@ pub(super) struct Recorder {
 
 impl Recorder {
     /// Starts the thread.
-    pub(super) fn start(plan: &Plan, job_dir: &Path, reporter: Reporter, exporter: Exporter) -> io::Result<Self> {
+    pub(super) fn start(plan: &Arc<Plan>, job_dir: &Path, reporter: Reporter, exporter: Exporter) -> io::Result<Self> {
         let (queue, messages) = channel();
         let log = EventLog::open(job_dir)?;
         let reading = Reading {
-            plan: plan.clone(),
+            plan: Arc::clone(plan),
             summary: Summary::new(plan),
             job_dir: job_dir.to_owned(),
             log,
@@ -75,7 +76,7 @@ impl Recorder {
 }
 
 struct Reading {
-    plan: Plan,
+    plan: Arc<Plan>,
     summary: Summary,
     job_dir: PathBuf,
     log: EventLog,
@@ -139,9 +140,10 @@ impl Reading {
             self.exporter.apply(&event);
             self.terminal.show(event, &self.summary);
         }
+        self.terminal.flush();
     }
 
-    fn write_result(&self) {
+    fn write_result(&mut self) {
         let written = serde_json::to_vec_pretty(&self.summary)
             .map_err(io::Error::other)
             .and_then(|result| write_whole(&self.job_dir.join("result.json"), &result, 0o600));

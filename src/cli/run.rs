@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
 
 use super::arguments::{Format, PlanArguments, Purpose, RunArguments, say_problems};
 use super::recorder::Recorder;
@@ -29,7 +30,7 @@ pub(super) fn run(arguments: &RunArguments) -> i32 {
         });
     }
     match arguments.job.load(file, &arguments.arguments, Purpose::Run) {
-        Ok(plan) => run_plan(&plan, arguments.job.json),
+        Ok(plan) => run_plan(&Arc::new(plan), arguments.job.json),
         Err(problems) => {
             say_problems(&problems);
             exit::INVALID
@@ -37,7 +38,7 @@ pub(super) fn run(arguments: &RunArguments) -> i32 {
     }
 }
 
-fn run_plan(plan: &Plan, json: bool) -> i32 {
+fn run_plan(plan: &Arc<Plan>, json: bool) -> i32 {
     let held = hold_signals().map_err(|error| Problem::new(format!("cannot hold signals back: {error}")));
     let prepared = held.and_then(|()| JobDir::create(plan)).and_then(|job_dir| {
         let style = match (json, io::stderr().is_terminal()) {

@@ -15,7 +15,7 @@ pub struct Command {
     /// argv; not empty.
     pub argv: Vec<OsString>,
     /// The whole environment.
-    pub environment: BTreeMap<OsString, OsString>,
+    pub environment: Arc<BTreeMap<OsString, OsString>>,
     /// The working directory.
     pub cwd: PathBuf,
     /// Where a bare program name is looked up.
@@ -28,7 +28,7 @@ pub struct Command {
 pub(super) async fn ask(command: &Command) -> Result<(), Bad> {
     let launch = Launch {
         argv: command.argv.clone(),
-        environment: command.environment.clone(),
+        environment: Arc::clone(&command.environment),
         cwd: command.cwd.clone(),
         search: command.search.clone(),
         stdin: Stdin::Null,

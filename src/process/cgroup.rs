@@ -1,4 +1,4 @@
-//! One cgroup (version 2) that gymrun has made: a directory, and the processes in it and below it.
+//! One cgroup (version 2) of gymrun's own: a directory, and the processes in it and below it.
 //!
 //! Whatever a process of it starts is born in it, however far it goes away from its parent, its session and its
 //! environment. The kernel kills all of it in one stroke, those that are just being forked included.
@@ -7,7 +7,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// A directory of the hierarchy.
+/// A directory of the hierarchy. It is there from the first process that is started in it.
 #[derive(Debug)]
 pub struct Cgroup {
     path: PathBuf,
@@ -16,11 +16,9 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes one below `parent`, whose name in `/proc/PID/cgroup` is `parent_name`.
-    pub(super) fn make(parent: &Path, parent_name: &str, last: &str) -> io::Result<Self> {
-        let path = parent.join(last);
-        DirBuilder::new().create(&path)?;
-        Ok(Self { path, name: format!("{}/{last}", parent_name.trim_end_matches('/')) })
+    /// One below `parent`, whose name in `/proc/PID/cgroup` is `parent_name`.
+    pub(super) fn below(parent: &Path, parent_name: &str, last: &str) -> Self {
+        Self { path: parent.join(last), name: format!("{}/{last}", parent_name.trim_end_matches('/')) }
     }
 
     /// One that is there.
@@ -28,9 +26,10 @@ impl Cgroup {
         Self { path: path.to_owned(), name: String::new() }
     }
 
-    /// A new one in its place: a kernel that has killed a cgroup kills what is forked into it later, too. Where what was
+    /// A new one for its place: a kernel that has killed a cgroup kills what is forked into it later, too. Where what was
     /// killed has not left yet, nobody waits: the new one stands beside, with a number, and the old one goes with the job's.
-    pub fn renew(&self) -> io::Result<Self> {
+    #[must_use]
+    pub fn renew(&self) -> Self {
         let last = self.path.file_name().unwrap_or_default().to_string_lossy();
         let (stem, life) = last.split_once('.').unwrap_or((&last, "1"));
         let last = match self.remove() {
@@ -38,7 +37,7 @@ impl Cgroup {
             Err(_) => format!("{stem}.{}", life.parse::<u32>().unwrap_or(1).saturating_add(1)),
         };
         let parent_name = self.name.rsplit_once('/').map_or("", |(parent, _)| parent);
-        Self::make(self.path.parent().unwrap_or(Path::new("/")), parent_name, &last)
+        Self::below(self.path.parent().unwrap_or(Path::new("/")), parent_name, &last)
     }
 
     /// Where it is in the file system.
@@ -53,9 +52,17 @@ impl Cgroup {
         &self.name
     }
 
-    /// To fork into it.
+    /// Makes it.
+    pub(super) fn make(&self) -> io::Result<()> {
+        DirBuilder::new().create(&self.path)
+    }
+
+    /// To fork into it. Makes it where it is not there yet.
     pub(super) fn open(&self) -> io::Result<File> {
-        File::open(&self.path)
+        match self.make() {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => File::open(&self.path),
+        }
     }
 
     /// Whether anything lives in it or below it; a zombie does not. `false` once it is gone.
@@ -65,6 +72,13 @@ impl Cgroup {
         let read = File::open(self.path.join("cgroup.events")).and_then(|mut file| file.read(&mut events));
         // It is the first line, which always comes whole.
         read.is_ok_and(|length| events[..length].starts_with(b"populated 1\n"))
+    }
+
+    /// Takes it away unless something lives in it or another is below it; whether it is gone. That is the cheapest way to
+    /// learn that nothing lives there, and nothing ever will.
+    #[must_use]
+    pub fn remove_if_empty(&self) -> bool {
+        fs::remove_dir(&self.path).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |()| true)
     }
 
     /// The pids of what lives in it and below it, as seen here.
@@ -122,15 +136,25 @@ mod tests {
     #[test]
     fn a_new_one_takes_the_place_or_stands_beside_one_that_is_not_empty_yet() {
         let scratch = tempfile::tempdir().expect("a scratch directory");
-        let first = Cgroup::make(scratch.path(), "/x.slice/job", "0-a").expect("it is made");
-        let second = first.renew().expect("it is made");
+        let first = Cgroup::below(scratch.path(), "/x.slice/job", "0-a");
+        first.open().expect("it is made");
+        first.open().expect("it is there");
+        let second = first.renew();
         assert_eq!((second.path(), second.name()), (first.path(), "/x.slice/job/0-a"));
+        assert!(!second.path().exists());
+        second.open().expect("it is made");
         // Something is still in it.
         fs::write(second.path().join("file"), "").expect("a scratch file");
-        let third = second.renew().expect("it is made");
+        assert!(!second.remove_if_empty());
+        let third = second.renew();
         assert_eq!((third.path(), third.name()), (&*scratch.path().join("0-a.2"), "/x.slice/job/0-a.2"));
-        assert_eq!(third.renew().expect("it is made").name(), third.name());
+        third.open().expect("it is made");
+        assert_eq!(third.renew().name(), third.name());
+        third.open().expect("it is made");
         fs::write(third.path().join("file"), "").expect("a scratch file");
-        assert_eq!(third.renew().expect("it is made").name(), "/x.slice/job/0-a.3");
+        assert_eq!(third.renew().name(), "/x.slice/job/0-a.3");
+        fs::remove_file(third.path().join("file")).expect("it is there");
+        assert!(third.remove_if_empty() && !third.path().exists());
+        assert!(third.remove_if_empty(), "it is gone");
     }
 }

@@ -87,13 +87,13 @@ impl Containment {
         ))
     }
 
-    /// Makes the cgroup of a unit; `None` if there are none.
+    /// The cgroup of a unit, which is made with its first process; `None` if there are none.
     #[must_use]
-    pub fn unit(&self, number: usize, name: &str) -> Option<io::Result<Cgroup>> {
+    pub fn unit(&self, number: usize, name: &str) -> Option<Cgroup> {
         let job = &self.job.as_ref().ok()?.cgroup;
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
         let last: String = name.chars().map(plain).take(64).collect();
-        Some(Cgroup::make(job.path(), job.name(), &format!("{number}-{last}")))
+        Some(Cgroup::below(job.path(), job.name(), &format!("{number}-{last}")))
     }
 
     /// Ends the guard: from now on nobody kills the cgroup but by [`Containment::kill`].
@@ -162,8 +162,8 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
     let shown = directory.display();
     loop {
         let last = format!("{PREFIX}{}-{:06x}", std::process::id(), fastrand::u32(..1 << 24));
-        let made = Cgroup::make(directory, name, &last);
-        let cgroup = made.map_err(|error| format!("no cgroup can be made below `{shown}`: {}", in_words(&error)))?;
+        let cgroup = Cgroup::below(directory, name, &last);
+        cgroup.make().map_err(|error| format!("no cgroup can be made below `{shown}`: {}", in_words(&error)))?;
         // Another gymrun may have taken it for one that was left, in the moment before it was locked.
         if let Some(lock) = lock(cgroup.path())
             && cgroup.path().exists()

@@ -4,13 +4,14 @@
 //! waits at a pipe that nobody but gymrun can write to. A word says that the job is over; the pipe's end without one says
 //! that gymrun is gone, and then the guard has the kernel kill the cgroup. It is in a session of its own, outside of the
 //! job's cgroup, blocks every signal, holds nothing open but the pipe and the file that kills, and shares its memory with
-//! gymrun as it was when the job began.
+//! gymrun as it was when the job began. Its end is told to nobody, as that of a thread: nobody has to wait for it.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 
 use super::cgroup::Cgroup;
+use super::dispositions::while_blocked;
 use super::reaper::registry;
 
 /// The guard of a job. Dropped, it ends.
@@ -38,20 +39,17 @@ impl Drop for Guard {
 
 #[expect(unsafe_code, reason = "the guard is a fork that never executes anything")]
 fn fork(end: RawFd, kill: RawFd) -> io::Result<i32> {
-    // SAFETY: the masks are filled in before they are read; the child keeps to async-signal-safe calls.
-    unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        let mut before = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let pid = libc::fork();
-        if pid == 0 {
-            watch(end, kill);
+    // A fork whose end sends no signal: a wait for children does not see it.
+    let flags: libc::c_ulong = 0;
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: without flags the child has all memory for itself, and goes on on its own copy of this stack; it keeps to
+    // async-signal-safe calls.
+    while_blocked(|| unsafe {
+        match libc::syscall(libc::SYS_clone, flags, none, none, none, none) {
+            0 => watch(end, kill),
+            pid => i32::try_from(pid).ok().filter(|pid| *pid > 0).ok_or_else(io::Error::last_os_error),
         }
-        let error = io::Error::last_os_error();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
-        if pid < 0 { Err(error) } else { Ok(pid) }
-    }
+    })
 }
 
 #[expect(unsafe_code, reason = "the guard is a fork that never executes anything")]

@@ -47,7 +47,7 @@ impl Drop for Helper {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     use super::Helper;
@@ -63,7 +63,7 @@ mod tests {
     fn shell(script: &str) -> Launch {
         Launch {
             argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
-            environment: BTreeMap::new(),
+            environment: Arc::default(),
             cwd: "/".into(),
             search: None,
             stdin: Stdin::Null,

@@ -38,7 +38,7 @@ pub struct Launch {
     /// argv; not empty.
     pub argv: Vec<OsString>,
     /// The whole environment.
-    pub environment: BTreeMap<OsString, OsString>,
+    pub environment: Arc<BTreeMap<OsString, OsString>>,
     /// The working directory.
     pub cwd: PathBuf,
     /// A PATH: where a bare `argv[0]` is looked up, whatever the child's own PATH says.
@@ -125,21 +125,18 @@ impl Launch {
             let file = File::options().read(true).write(true).open("/dev/null");
             file.map(OwnedFd::from).map_err(|e| system("standard streams", &e))
         };
+        // Both are one where there is no second.
         let (stdout, stderr) = match &self.output {
-            Output::Null => (null()?, null()?),
+            Output::Null => (null()?, None),
             Output::File(path) => {
-                let log = |e: io::Error| {
+                let file = File::options().create(true).append(true).mode(0o600).open(path).map_err(|e| {
                     let message = format!("cannot open the log `{}`: {}", path.display(), program::in_words(&e));
                     LaunchError::new(LaunchErrorKind::System, message)
-                };
-                let file = File::options().create(true).append(true).mode(0o600).open(path).map_err(log)?;
-                (file.try_clone().map_err(log)?.into(), file.into())
+                })?;
+                (file.into(), None)
             }
-            Output::Pipe => {
-                let writer = pipe()?;
-                (writer.try_clone().map_err(|e| system("a pipe", &e))?, writer)
-            }
-            Output::Pipes => (pipe()?, pipe()?),
+            Output::Pipe => (pipe()?, None),
+            Output::Pipes => (pipe()?, Some(pipe()?)),
         };
         let stdin = match self.stdin {
             Stdin::Null => Some(null()?),
@@ -151,7 +148,11 @@ impl Launch {
             argv: &self.argv,
             environment: &self.environment,
             cwd: &self.cwd,
-            streams: [stdin.as_ref().map(OwnedFd::as_fd), Some(stdout.as_fd()), Some(stderr.as_fd())],
+            streams: [
+                stdin.as_ref().map(OwnedFd::as_fd),
+                Some(stdout.as_fd()),
+                Some(stderr.as_ref().unwrap_or(&stdout).as_fd()),
+            ],
             has_terminal,
         };
         let mut outside = None;

@@ -11,6 +11,7 @@ mod cgroup;
 mod containment;
 mod copy;
 mod descriptors;
+mod dispositions;
 mod exit;
 mod footprint;
 mod guard;

@@ -5,6 +5,8 @@ use std::io;
 use nix::sys::signal::{SigSet, Signal as Number};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::dispositions::is_ignored;
+
 /// gymrun was told to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
@@ -110,13 +112,8 @@ fn ignore_large_files() {
     }
 }
 
-#[expect(unsafe_code, reason = "nix cannot ask for a disposition without setting one")]
 fn hang_up_ignored() -> bool {
-    // SAFETY: with a null action the call only fills in the zeroed, valid `now`.
-    unsafe {
-        let mut now = std::mem::zeroed::<libc::sigaction>();
-        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
-    }
+    is_ignored(libc::SIGHUP)
 }
 
 #[cfg(test)]

@@ -36,7 +36,8 @@ pub(super) struct Registry {
     /// There is a new child to wait for.
     spawned: Condvar,
     strangers: Strangers,
-    /// The pid of the job's guard, if it has one: a child that is none of the job's. 0 is none.
+    /// The pid of the job's guard, if it had one: a child that is none of the job's, and keeps its number since nobody waits
+    /// for it. 0 is none.
     guard: AtomicI32,
 }
 
@@ -61,12 +62,11 @@ impl Registry {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the guard of the job, which has gymrun as its parent.
+    /// Starts the guard of the job, which has gymrun as its parent, though no wait sees it.
     pub(super) fn spawn_guard(&self, fork: impl FnOnce() -> io::Result<i32>) -> io::Result<()> {
         // Until its pid is known it must not be taken for an orphan.
         let _gate = self.begin_spawn();
         self.guard.store(fork()?, Ordering::SeqCst);
-        self.spawned.notify_all();
         Ok(())
     }
 
@@ -114,8 +114,6 @@ impl Registry {
         };
         if gate.is_some() {
             if !self.reap_spawned(pid) {
-                // From then on the number may be anybody's.
-                let _ = self.guard.compare_exchange(pid, 0, Ordering::SeqCst, Ordering::SeqCst);
                 let _ = wait(Some(pid), libc::WEXITED | libc::WNOHANG);
             }
             return;

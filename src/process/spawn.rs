@@ -4,19 +4,20 @@
 //! the kernel waits until no other process of the machine forks or exits. So this is done here, for every child alike.
 //! The child runs in gymrun's own memory, on a stack of its own, until it is executed, and the caller waits for that (as
 //! with vfork): a copy of the memory, or of what describes it, would cost more the larger gymrun is. All that the child
-//! needs is made before, since another thread may hold any lock when it happens. Signals are blocked meanwhile, so that
-//! none of gymrun's handlers runs in the child.
+//! needs is made before, since another thread may hold any lock when it happens; what it could not do it writes into that
+//! memory. Signals are blocked meanwhile, so that none of gymrun's handlers runs in the child.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
-use super::descriptors;
 use super::wait::wait;
+use super::{descriptors, dispositions};
 use crate::diag::exit;
 
 /// What is executed, and in which surroundings.
@@ -40,13 +41,15 @@ struct Prepared {
     environment: Strings,
     cwd: CString,
     /// Each above the first three, so that none is overwritten before it is used.
-    streams: [Option<OwnedFd>; 3],
+    streams: [Option<RawFd>; 3],
+    /// Those of them that had to be copied for that.
+    _copies: Vec<OwnedFd>,
     has_terminal: bool,
     parent: i32,
     /// The limit of open files, if it is another than gymrun's own.
     descriptors: Option<libc::rlimit>,
-    /// Closed by a successful exec; else gets the number of the step, and that of the error.
-    failed: RawFd,
+    /// Written by the child if it cannot be executed: the number of the step, 0 before, and that of the error.
+    failed: (AtomicU8, AtomicI32),
 }
 
 /// Strings, and the list of pointers to them that ends with null.
@@ -67,7 +70,7 @@ impl Strings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// To get everything ready before.
-    Prepare,
+    Prepare = 1,
     /// To fork, or to get into the cgroup.
     Fork,
     /// To give the child its group, its streams and its limits.
@@ -101,31 +104,38 @@ impl Step {
 /// the thread that called this, and has no descriptors but its streams. Its pid once it is executed; an error if it cannot
 /// be, and then nothing of it is left.
 pub(super) fn spawn(image: &Image<'_>, cgroup: Option<BorrowedFd<'_>>) -> Result<i32, Refused> {
-    let (mut told, failed) = io::pipe().map_err(Step::Prepare.refused())?;
-    let prepared = Prepared::new(image, failed.as_raw_fd()).map_err(Step::Prepare.refused())?;
-    let pid = fork(cgroup, &prepared).map_err(Step::Fork.refused())?;
-    drop(failed);
-    let mut said = [0; 5];
-    if told.read_exact(&mut said).is_err() {
-        return Ok(pid);
+    let prepared = Prepared::new(image).map_err(Step::Prepare.refused())?;
+    let pid = dispositions::while_blocked(|| fork(cgroup, &prepared)).map_err(Step::Fork.refused())?;
+    let (step, number) = &prepared.failed;
+    match step.load(Ordering::Acquire) {
+        0 => Ok(pid),
+        step => {
+            let _ = wait(Some(pid), libc::WEXITED);
+            let error = io::Error::from_raw_os_error(number.load(Ordering::Relaxed));
+            Err(Refused { step: Step::told(step), error })
+        }
     }
-    let _ = wait(Some(pid), libc::WEXITED);
-    let [step, number @ ..] = said;
-    Err(Refused { step: Step::told(step), error: io::Error::from_raw_os_error(i32::from_ne_bytes(number)) })
 }
 
 impl Prepared {
-    fn new(image: &Image<'_>, failed: RawFd) -> io::Result<Self> {
-        let mut streams = [None, None, None];
-        for (own, given) in streams.iter_mut().zip(image.streams) {
-            // A copy is above the first three.
-            *own = given.map(|stream| stream.try_clone_to_owned()).transpose()?;
+    fn new(image: &Image<'_>) -> io::Result<Self> {
+        let mut streams = image.streams.map(|stream| stream.map(|stream| stream.as_raw_fd()));
+        let mut copies = Vec::new();
+        for (number, given) in streams.iter_mut().zip(image.streams) {
+            if let Some(low) = given.filter(|stream| stream.as_raw_fd() <= libc::STDERR_FILENO) {
+                // A copy is above the first three.
+                let copy = low.try_clone_to_owned()?;
+                *number = Some(copy.as_raw_fd());
+                copies.push(copy);
+            }
         }
         let variable = |(name, value): (&OsString, &OsString)| {
-            let mut entry = name.clone();
+            // With its end.
+            let mut entry = OsString::with_capacity(name.len() + value.len() + 2);
+            entry.push(name);
             entry.push("=");
             entry.push(value);
-            text(&entry)
+            CString::new(entry.into_vec()).map_err(io::Error::from)
         };
         Ok(Self {
             path: text(image.path.as_os_str())?,
@@ -133,10 +143,11 @@ impl Prepared {
             environment: Strings::new(image.environment.iter().map(variable))?,
             cwd: text(image.cwd.as_os_str())?,
             streams,
+            _copies: copies,
             has_terminal: image.has_terminal,
             parent: nix::unistd::getpid().as_raw(),
             descriptors: descriptors::given(),
-            failed,
+            failed: (AtomicU8::new(0), AtomicI32::new(0)),
         })
     }
 }
@@ -149,8 +160,10 @@ fn text(text: &OsStr) -> io::Result<CString> {
 const STACK: usize = 64 << 10;
 /// The child shares the memory, and the caller goes on when it does not need it any more.
 const BORROWS: libc::c_int = libc::CLONE_VM | libc::CLONE_VFORK;
-/// The library's constant has a type that it does not fit.
+/// The library's constants have a type that they do not fit.
 const INTO_CGROUP: u64 = 1 << 33;
+/// No handler is left: none can run in the child once it gets signals.
+const CLEAR_HANDLERS: u64 = 1 << 32;
 
 /// What a child begins with: the function,
 type Entry = extern "C" fn(*mut libc::c_void) -> libc::c_int;
@@ -160,6 +173,8 @@ struct Begin<'a> {
     prepared: &'a Prepared,
     /// It has to put itself there.
     moves: Option<BorrowedFd<'a>>,
+    /// What it has to have back as the kernel has it by default.
+    resets: &'a [libc::c_int],
 }
 
 #[expect(unsafe_code, reason = "no library forks into a cgroup")]
@@ -167,40 +182,32 @@ fn fork(cgroup: Option<BorrowedFd<'_>>, prepared: &Prepared) -> io::Result<i32> 
     // Room for the list of words, should the file be a script without a first line that says for what.
     let words = STACK.div_ceil(16) + prepared.argv.pointers.len();
     let mut stack = vec![0_u128; words];
-    // SAFETY: the masks are filled in before they are read. The stack is aligned, grows down from its end, and lives until
-    // the child does not need it any more, as does all that it reads. The child calls nothing but `become_child`, and
-    // handles no signal. What it does to its signals, descriptors and folder is not gymrun's, since only the memory is
-    // shared: of that it writes its stack and the caller's `errno`.
+    let begins = Begin { prepared, moves: None, resets: dispositions::ignored() };
+    // SAFETY: the stack is aligned, grows down from its end, and lives until the child does not need it any more, as does all
+    // that it reads. The child calls nothing but `become_child`, and handles no signal. What it does to its signals,
+    // descriptors and folder is not gymrun's, since only the memory is shared: of that it writes its stack, the caller's
+    // `errno`, and atomically what it could not do.
     unsafe {
-        let mut all = std::mem::zeroed::<libc::sigset_t>();
-        let mut before = std::mem::zeroed::<libc::sigset_t>();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-        let mut pid = clone(cgroup, &mut stack, &Begin { prepared, moves: None });
-        if let Err(error) = &pid
-            && matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
-        {
-            // A kernel before 5.3, or a container that forbids the call because it cannot look into its arguments.
-            let begins = Begin { prepared, moves: cgroup };
-            let top = stack.as_mut_ptr().add(words).cast();
-            let told = ptr::from_ref(&begins).cast_mut().cast();
-            pid = match libc::clone(begin, top, BORROWS | libc::SIGCHLD, told) {
-                -1 => Err(io::Error::last_os_error()),
-                pid => Ok(pid),
-            };
+        match clone(cgroup, &mut stack, &begins) {
+            // A kernel before 5.5, or a container that forbids the call because it cannot look into its arguments.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) => {
+                let begins = Begin { prepared, moves: cgroup, resets: dispositions::all() };
+                let top = stack.as_mut_ptr().add(words).cast();
+                let told = ptr::from_ref(&begins).cast_mut().cast();
+                match libc::clone(begin, top, BORROWS | libc::SIGCHLD, told) {
+                    -1 => Err(io::Error::last_os_error()),
+                    pid => Ok(pid),
+                }
+            }
+            cloned => cloned,
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut());
-        pid
     }
 }
 
 #[expect(unsafe_code, reason = "the memory is shared until the child is executed")]
 extern "C" fn begin(begin: *mut libc::c_void) -> libc::c_int {
     // SAFETY: it is a `Begin`, of one who waits for this.
-    unsafe {
-        let Begin { prepared, moves } = &*begin.cast::<Begin<'_>>();
-        become_child(prepared, *moves)
-    }
+    unsafe { become_child(&*begin.cast::<Begin<'_>>()) }
 }
 
 /// `clone3`, which is the call that can begin in a cgroup. Nothing but the machine's own language can make it where the
@@ -214,7 +221,7 @@ unsafe fn clone(cgroup: Option<BorrowedFd<'_>>, stack: &mut [u128], begins: &Beg
     // `begin` and does not come back from there; the caller goes on behind that, as from any call of the system.
     unsafe {
         let mut arguments = std::mem::zeroed::<libc::clone_args>();
-        arguments.flags = u64::from(BORROWS.cast_unsigned());
+        arguments.flags = u64::from(BORROWS.cast_unsigned()) | CLEAR_HANDLERS;
         arguments.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
         arguments.stack = stack.as_mut_ptr() as u64;
         arguments.stack_size = size_of_val(stack) as u64;
@@ -269,10 +276,11 @@ unsafe fn clone(_: Option<BorrowedFd<'_>>, _: &mut [u128], _: &Begin<'_>) -> io:
 /// What happens in the child between fork and exec: only async-signal-safe calls on plain values; nothing allocates,
 /// locks or touches memory of others.
 #[expect(unsafe_code, reason = "the child must be put in order between fork and exec")]
-unsafe fn become_child(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> ! {
+unsafe fn become_child(begin: &Begin<'_>) -> ! {
+    let prepared = begin.prepared;
     // SAFETY: all pointers are to whole strings and lists of the parent's.
     unsafe {
-        let step = put_in_order(prepared, cgroup).err().unwrap_or(Step::Execute);
+        let step = put_in_order(begin).err().unwrap_or(Step::Execute);
         if step == Step::Execute {
             libc::execvpe(
                 prepared.path.as_ptr(),
@@ -280,18 +288,18 @@ unsafe fn become_child(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> !
                 prepared.environment.pointers.as_ptr(),
             );
         }
-        let [a, b, c, d] = (*libc::__errno_location()).to_ne_bytes();
-        let said = [step as u8, a, b, c, d];
-        libc::write(prepared.failed, said.as_ptr().cast(), said.len());
+        prepared.failed.1.store(*libc::__errno_location(), Ordering::Relaxed);
+        prepared.failed.0.store(step as u8, Ordering::Release);
         libc::_exit(exit::FAILED)
     }
 }
 
 #[expect(unsafe_code, reason = "the child must be put in order between fork and exec")]
-unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> Result<(), Step> {
+unsafe fn put_in_order(begin: &Begin<'_>) -> Result<(), Step> {
+    let prepared = begin.prepared;
     // SAFETY: as above.
     unsafe {
-        if let Some(cgroup) = cgroup {
+        if let Some(cgroup) = begin.moves {
             let list = libc::openat(cgroup.as_raw_fd(), c"cgroup.procs".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
             if list < 0 || libc::write(list, c"0".as_ptr().cast(), 1) != 1 {
                 return Err(Step::Fork);
@@ -306,7 +314,7 @@ unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> R
         }
         for (stream, number) in prepared.streams.iter().zip(0..) {
             if let Some(stream) = stream
-                && libc::dup2(stream.as_raw_fd(), number) < 0
+                && libc::dup2(*stream, number) < 0
             {
                 return Err(Step::Order);
             }
@@ -319,9 +327,9 @@ unsafe fn put_in_order(prepared: &Prepared, cgroup: Option<BorrowedFd<'_>>) -> R
         {
             return Err(Step::Order);
         }
-        for signal in 1..=64 {
+        for signal in begin.resets {
             // Fails for those that cannot be changed, which is what is wanted.
-            libc::signal(signal, libc::SIG_DFL);
+            libc::signal(*signal, libc::SIG_DFL);
         }
         if prepared.has_terminal {
             libc::signal(libc::SIGTSTP, libc::SIG_IGN);

@@ -19,15 +19,20 @@ use crate::jobdir::Summary;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 enum Message {
-    Event(Box<(Event, Option<Summary>)>),
+    Events(Vec<Shown>),
     Line(String),
 }
+
+/// An event with the summary that has taken it in, where it is wanted.
+type Shown = (Event, Option<Summary>);
 
 /// The running thread.
 pub struct Terminal {
     style: Style,
+    /// What is shown once it is flushed.
+    waiting: Vec<Shown>,
     queue: Sender<Message>,
-    /// How many messages were shown.
+    /// How many events and lines were shown.
     shown: Arc<AtomicUsize>,
     /// Never gets anything; its other end goes with the thread.
     over: Receiver<()>,
@@ -49,31 +54,45 @@ impl Terminal {
             while let Ok(first) = messages.recv() {
                 for message in std::iter::once(first).chain(messages.try_iter()) {
                     match message {
-                        Message::Event(event) => reporter.apply(&event.0, event.1.as_ref()),
+                        Message::Events(events) => {
+                            for (event, summary) in events {
+                                reporter.apply(&event, summary.as_ref());
+                                count.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
                         Message::Line(line) => {
                             reporter.flush();
                             (reporter.line_sink())(format!("{line}\n").as_bytes());
+                            count.fetch_add(1, Ordering::Relaxed);
                         }
                     }
-                    count.fetch_add(1, Ordering::Relaxed);
                 }
                 reporter.flush();
             }
         })?;
-        Ok(Self { style, queue, shown, over })
+        Ok(Self { style, waiting: Vec::new(), queue, shown, over })
     }
 
-    /// Shows an event that `summary` has taken in already.
-    pub fn show(&self, event: Event, summary: &Summary) {
+    /// Shows an event that `summary` has taken in already, once it is flushed: each message wakes the thread.
+    pub fn show(&mut self, event: Event, summary: &Summary) {
         if self.style == Style::Json || !matches!(event.kind, EventKind::MemorySampled(_)) {
             // A copy of all processes for each event of each process adds up.
             let wanted = self.style == Style::Live || matches!(event.kind, EventKind::JobEnded { .. });
-            self.send(Message::Event(Box::new((event, wanted.then(|| summary.clone())))));
+            self.waiting.push((event, wanted.then(|| summary.clone())));
         }
     }
 
-    /// Shows a line of gymrun's own.
-    pub fn say(&self, line: String) {
+    /// Shows what waits.
+    pub fn flush(&mut self) {
+        if !self.waiting.is_empty() {
+            let events = std::mem::take(&mut self.waiting);
+            self.send(Message::Events(events));
+        }
+    }
+
+    /// Shows a line of gymrun's own, after what waits.
+    pub fn say(&mut self, line: String) {
+        self.flush();
         self.send(Message::Line(line));
     }
 
@@ -83,7 +102,8 @@ impl Terminal {
     }
 
     /// Waits until everything is shown, as long as something is.
-    pub fn end(self) {
+    pub fn end(mut self) {
+        self.flush();
         drop(self.queue);
         let mut before = self.shown.load(Ordering::Relaxed);
         while self.over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {

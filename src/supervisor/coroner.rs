@@ -20,12 +20,12 @@ use crate::procfs::{CgroupVersion, Cgroups, MemoryCgroup, Proc, Remains, Space};
 /// A file system that does not answer costs its part of an explanation.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Cheap to clone: all are the same one.
-#[derive(Clone, Debug)]
+/// One for all units of a job.
+#[derive(Debug)]
 pub(super) struct Coroner {
     proc: Proc,
     cgroups: Cgroups,
-    seen: Arc<Mutex<Seen>>,
+    seen: Mutex<Seen>,
 }
 
 #[derive(Debug)]
@@ -114,22 +114,23 @@ impl Coroner {
             host: proc.oom_kills().map(|value| Counter::new(value, now)),
             held: HashMap::new(),
         };
-        Self { proc, cgroups, seen: Arc::new(Mutex::new(seen)) }
+        Self { proc, cgroups, seen: Mutex::new(seen) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A unit's process runs: notes its cgroup.
-    pub(super) fn started(&self, pid: u32) {
-        let cgroup = self.cgroups.memory(pid.cast_signed());
+    /// A unit's process begins to run, in gymrun's own cgroup or in what is accounted for like that one.
+    pub(super) fn begins(&self, pid: u32) {
+        // A former process of that pid may have had another.
+        self.lock().homes.remove(&pid);
+    }
+
+    /// A unit's process has run for a while: notes the cgroup that it may have moved to.
+    fn runs(&self, pid: u32) {
+        let Some(cgroup) = self.cgroups.memory(pid.cast_signed()) else { return };
         let mut seen = self.lock();
-        let Some(cgroup) = cgroup else {
-            // A former process of that pid may have had one.
-            seen.homes.remove(&pid);
-            return;
-        };
         let known =
             seen.own.as_ref().is_some_and(|own| own.cgroup == cgroup) || seen.others.contains_key(cgroup.directory());
         if !known && let Some(ledger) = Ledger::of(cgroup.clone(), Instant::now()) {
@@ -139,8 +140,8 @@ impl Coroner {
     }
 
     /// A sink for the sampler, whose samples are noted here on their way.
-    pub(super) fn sees(&self, sink: &Sink) -> Sink {
-        let coroner = self.clone();
+    pub(super) fn sees(self: &Arc<Self>, sink: &Sink) -> Sink {
+        let coroner = Arc::clone(self);
         sink.seen_by(move |event| {
             if let EventKind::MemorySampled(sample) = event {
                 coroner.sampled(sample);
@@ -169,7 +170,7 @@ impl Coroner {
         drop(seen);
         // What was started through a program that moves itself to a cgroup of its own is there by now.
         for pid in new {
-            self.started(pid);
+            self.runs(pid);
         }
     }
 
@@ -182,7 +183,7 @@ impl Coroner {
 
     /// The end of a process's log, if it is wanted, and why it died, if it has.
     pub(super) async fn look_back(
-        &self,
+        self: &Arc<Self>,
         slot: &Slot,
         lines: bool,
         death: Option<Death>,
@@ -192,14 +193,14 @@ impl Coroner {
     }
 
     /// Why a process died, as far as can be known.
-    async fn explain(&self, death: Death) -> Option<Explanation> {
+    async fn explain(self: &Arc<Self>, death: Death) -> Option<Explanation> {
         let (status, slurm) = (death.status, death.slurm);
         if status.success() {
             return None;
         }
         let (temporary, job_dir) = (death.temporary.clone(), death.job_dir.clone());
         let places = tokio::task::spawn_blocking(move || places(temporary, job_dir));
-        let coroner = self.clone();
+        let coroner = Arc::clone(self);
         let counted = tokio::task::spawn_blocking(move || {
             let core_pattern = coroner.proc.core_pattern();
             let (kills, memory) = coroner.counted(&death);

@@ -39,7 +39,7 @@ impl Machine {
     /// The start of a job.
     fn begin(&self) -> Coroner {
         let coroner = Coroner::new(self.proc(), GYMRUN);
-        coroner.started(UNIT);
+        coroner.runs(UNIT);
         coroner
     }
 
@@ -107,7 +107,7 @@ fn in_the_first_version_a_unit_counts_where_it_was_seen_to_run() {
         let (kills, memory) = machine.die(&coroner, Some(9));
         assert_eq!((kills.cgroup, memory.limit_bytes), (Some(1), Some(1000)), "{of_unit}");
         machine.write(&format!("proc/{UNIT}/cgroup"), &format!("4:memory:/job{of_unit}\n"));
-        coroner.started(UNIT);
+        coroner.runs(UNIT);
         assert_eq!(machine.die(&coroner, Some(9)).0.cgroup, Some(0), "one kill explains one death");
     }
 }

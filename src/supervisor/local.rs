@@ -57,7 +57,7 @@ pub(super) struct LocalHost {
     /// Write what the output of units that were started again still owed.
     earlier: Vec<JoinHandle<()>>,
     sampler: Option<Sampler>,
-    coroner: Coroner,
+    coroner: Arc<Coroner>,
     looks: Looks,
     /// What an otelcol said of its delivery before it was stopped.
     pub(super) delivery: Arc<Mutex<Option<Result<Delivery, String>>>>,
@@ -81,7 +81,7 @@ impl LocalHost {
             watches,
             earlier: Vec::new(),
             sampler: None,
-            coroner: Coroner::new(Proc::default(), std::process::id()),
+            coroner: Arc::new(Coroner::new(Proc::default(), std::process::id())),
             looks,
             delivery: Arc::default(),
         }
@@ -98,12 +98,7 @@ impl LocalHost {
             return;
         }
         if let Some(cgroup) = self.slots[unit].cgroup.as_ref() {
-            let renewed = cgroup.renew().inspect_err(|error| {
-                let why = in_words(error);
-                let message = format!("its cgroup cannot be made anew ({why}): its processes are found by a walk");
-                self.report(Report::Warning { unit: Some(unit), message, hint: None });
-            });
-            self.setting.resolved[unit].put_into(renewed.ok().map(Arc::new));
+            self.setting.resolved[unit].put_into(cgroup.renew());
         }
         let new = Arc::new(Slot::new(&self.setting.resolved[unit]));
         let earlier = std::mem::replace(&mut self.slots[unit], new);
@@ -189,6 +184,10 @@ impl LocalHost {
         futures_util::future::join_all(all).await;
         futures_util::future::join_all(self.earlier.drain(..)).await;
         self.logs.finish(&self.setting.plan);
+    }
+
+    /// Looks at the disk for the last time.
+    pub(super) async fn look_at_disk(&self) {
         self.disk_beat.abort();
         self.disk.look_aside().await;
     }
@@ -203,7 +202,7 @@ impl Host for LocalHost {
         let (output, log) = self.logs.output(unit, planned);
         let launch = Launch {
             argv: resolved.argv.clone(),
-            environment: resolved.environment.clone(),
+            environment: Arc::clone(&resolved.environment),
             cwd: resolved.cwd.clone(),
             search: resolved.search.clone(),
             stdin: planned.stdin,
@@ -213,7 +212,7 @@ impl Host for LocalHost {
         let on_start = self.on_start(unit, log);
         let slot = Arc::clone(&self.slots[unit]);
         let reports = self.reports.clone();
-        let coroner = self.coroner.clone();
+        let coroner = Arc::clone(&self.coroner);
         let on_exit = move |exit| {
             let status = ExitStatus::from(exit);
             coroner.inspect(&slot, status);
@@ -283,7 +282,7 @@ impl Host for LocalHost {
 
     fn heard(&mut self, unit: UnitId, runs: bool) {
         if let (true, Some(root)) = (runs, self.slots[unit].root.get()) {
-            self.coroner.started(root.pid.cast_unsigned());
+            self.coroner.begins(root.pid.cast_unsigned());
         }
         let Some(sampler) = &self.sampler else { return };
         if !runs {
@@ -382,7 +381,7 @@ impl Host for LocalHost {
         let slot = Arc::clone(&self.slots[unit]);
         let disk = Arc::clone(&self.disk);
         let reports = self.reports.clone();
-        let coroner = self.coroner.clone();
+        let coroner = Arc::clone(&self.coroner);
         let (name, job_dir) = (&self.setting.plan.units[unit].name, &self.setting.job_dir);
         let death = ended.map(|status| Death::of(name, &slot, &self.setting.resolved[unit], job_dir, status));
         let witness = self.witness(unit);

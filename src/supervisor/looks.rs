@@ -1,9 +1,10 @@
-//! Looks at what still lives of units, as the walk of descendants finds it. All that are asked for at the same time are one look: the list of gymrun's own
-//! children is the same for all of them, and with many units it is long.
+//! Looks at what still lives of units, as the walk of descendants finds it. All that are asked for at the same time are one
+//! look: the list of gymrun's own children is the same for all of them, and with many units it is long.
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
 
 use super::slot::Slot;
 use crate::process;
@@ -24,6 +25,11 @@ impl Looks {
         tokio::spawn(async move {
             let mut all: Vec<Asked> = Vec::new();
             while inbox.recv_many(&mut all, usize::MAX).await > 0 {
+                // Whoever else has learnt just now that its process has ended asks first.
+                yield_now().await;
+                while let Ok(asked) = inbox.try_recv() {
+                    all.push(asked);
+                }
                 let (slots, replies): (Vec<_>, Vec<_>) = all.drain(..).unzip();
                 for (reply, found) in replies.into_iter().zip(look(&slots)) {
                     // One that is not waited for any more needs no answer.

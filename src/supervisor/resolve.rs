@@ -45,7 +45,7 @@ pub struct Resolved {
     /// argv; not empty.
     pub argv: Vec<OsString>,
     /// The whole environment.
-    pub environment: BTreeMap<OsString, OsString>,
+    pub environment: Arc<BTreeMap<OsString, OsString>>,
     /// The working directory.
     pub cwd: PathBuf,
     /// gymrun's own PATH: where bare program names are looked up.
@@ -63,8 +63,9 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Gives it a cgroup of its own or none, its probes included.
-    pub(super) fn put_into(&mut self, cgroup: Option<Arc<Cgroup>>) {
+    /// Gives it a cgroup of its own, its probes included.
+    pub(super) fn put_into(&mut self, cgroup: Cgroup) {
+        let cgroup = Some(Arc::new(cgroup));
         let probes = self.probe.as_mut().map(|probe| &mut probe.target).into_iter().chain(self.liveness.as_mut());
         for probe in probes {
             if let TargetKind::Exec(command) = &mut probe.kind {
@@ -256,7 +257,7 @@ impl Resolver {
         let search = self.environment.get(OsStr::new("PATH")).cloned();
         let mut resolved = Resolved {
             argv,
-            environment,
+            environment: Arc::new(environment),
             cwd,
             search,
             mark: format!("{PROCESS_MARK}={}", process_mark(&plan.job_id, &unit.name)),
@@ -293,7 +294,7 @@ impl Resolver {
             ProbeKind::Grpc { service } => TargetKind::Grpc { host: host()?, port: port()?, service: service.clone() },
             ProbeKind::Exec { command } => TargetKind::Exec(health::Command {
                 argv: self.words(command)?,
-                environment: of.environment.clone(),
+                environment: Arc::clone(&of.environment),
                 cwd: of.cwd.clone(),
                 search: of.search.clone(),
                 cgroup: None,

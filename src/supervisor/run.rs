@@ -52,7 +52,7 @@ impl std::fmt::Debug for RunOptions {
 /// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM, SIGHUP and SIGQUIT are orders to stop;
 /// after one that was held back until then nothing is started.
 #[must_use]
-pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
+pub fn run(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     take_all_descriptors();
     let sink = options.sink.clone();
     sink.emit(EventKind::JobStarted {
@@ -76,7 +76,7 @@ pub fn run(plan: &Plan, options: RunOptions) -> Outcome {
     outcome
 }
 
-async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
+async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     let before = told_meanwhile();
     let told = match OsSignals::new() {
         Ok(signals) => hear(signals),
@@ -94,9 +94,11 @@ async fn run_async(plan: &Plan, options: RunOptions) -> Outcome {
         Ok(host) => host,
         Err(problem) => return Outcome::failed(sentence(&problem)),
     };
-    let mut ended = Engine::new(Arc::new(plan.clone()), host, sink.clone(), inbox).run(told).await;
+    let mut ended = Engine::new(Arc::clone(plan), host, sink.clone(), inbox).run(told).await;
     containment.dismiss_guard();
-    let swept = teardown::sweep(&containment, ended.pace).await;
+    // The look takes another thread: it begins before the sweep.
+    let look = ended.host.look_at_disk();
+    let ((), swept) = tokio::join!(biased; look, teardown::sweep(&containment, ended.pace));
     if swept.count > 0 {
         let more = if swept.count > swept.found.len() { ", ..." } else { "" };
         let list = swept.found.join(", ");
@@ -151,7 +153,7 @@ fn delivered(plan: &Plan, job_dir: &Path, host: &LocalHost, lost: bool) -> Optio
 
 /// Chooses ports, fills in every reference, writes the files.
 fn prepare(
-    plan: &Plan,
+    plan: &Arc<Plan>,
     options: RunOptions,
     reports: mpsc::UnboundedSender<Report>,
     containment: &Containment,
@@ -169,19 +171,14 @@ fn prepare(
     };
     let mut units = resolver.units(plan)?;
     for (number, (unit, planned)) in units.iter_mut().zip(&plan.units).enumerate() {
-        match containment.unit(number, &planned.name) {
-            Some(Ok(cgroup)) => unit.put_into(Some(Arc::new(cgroup))),
-            Some(Err(error)) => {
-                let message = format!("it has no cgroup of its own: {}", in_words(&error));
-                options.sink.warn(Some(&planned.name), message, Some("its processes are found by a walk".to_owned()));
-            }
-            None => {}
+        if let Some(cgroup) = containment.unit(number, &planned.name) {
+            unit.put_into(cgroup);
         }
     }
     let collector = plan.collector.as_ref().map(|c| CollectorLink::new(c, &resolver)).transpose()?;
     files::write(plan, &resolver)?;
     let setting = Setting {
-        plan: Arc::new(plan.clone()),
+        plan: Arc::clone(plan),
         resolved: units,
         reservations,
         job_dir: options.job_dir,

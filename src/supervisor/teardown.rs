@@ -110,7 +110,8 @@ impl Stop {
         // Those that have lost what the walk knows them by since it saw them; and those of which only the cgroup tells.
         self.known.retain(|process| proc.alive(*process));
         let lost: Vec<i32> = self.known.iter().map(|process| process.pid).filter(|pid| !found.contains(pid)).collect();
-        let grouped = self.slot.cgroup.as_ref().map(|cgroup| cgroup.pids()).unwrap_or_default();
+        let cgroup = self.slot.cgroup.as_ref().filter(|cgroup| !cgroup.remove_if_empty());
+        let grouped = cgroup.map(|cgroup| cgroup.pids()).unwrap_or_default();
         let more = proc.descendants(&lost).into_iter().chain(grouped).filter(|pid| found.insert(*pid));
         left.extend(more.filter_map(|pid| proc.stat(pid)).filter(Stat::alive));
         self.known.extend(left.iter().map(|stat| stat.identity));
@@ -208,7 +209,7 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
     let give_up_at = pace.give_up_at(kill_at, KILL_LIMIT);
     let mut pause = SHORTEST_LOOK;
     loop {
-        let left = descendants(&proc);
+        let left = if process::childless() { Vec::new() } else { descendants(&proc) };
         let killing = Instant::now() >= kill_at;
         if killing {
             containment.kill();

@@ -1,6 +1,7 @@
 //! Sends what the events say to the job's collector.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -21,7 +22,7 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
 /// gymrun's own OTLP exporter: idle until the collector is ready, over once finished.
 #[derive(Debug)]
 pub struct Exporter {
-    plan: Plan,
+    plan: Arc<Plan>,
     trace: JobTrace,
     ports: IndexMap<String, u16>,
     latest: Latest,
@@ -42,9 +43,9 @@ struct Open {
 impl Exporter {
     /// Nothing is sent before the job's collector is ready.
     #[must_use]
-    pub fn new(plan: &Plan, trace: JobTrace) -> Self {
+    pub fn new(plan: &Arc<Plan>, trace: JobTrace) -> Self {
         Self {
-            plan: plan.clone(),
+            plan: Arc::clone(plan),
             trace,
             ports: IndexMap::new(),
             latest: Latest::default(),

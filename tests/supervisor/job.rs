@@ -190,7 +190,7 @@ pub fn run(dir: &Path) -> ExitCode {
         writeln!(log.lock().expect("nobody panics here"), "{line}").expect("the log can be written");
     });
     let outcome = supervise(
-        &plan,
+        &Arc::new(plan),
         RunOptions {
             job_dir: dir.to_owned(),
             traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into(),
