@@ -20,16 +20,8 @@ pub(super) fn while_blocked<T>(act: impl FnOnce() -> T) -> T {
 
 /// All signals there are.
 pub(super) fn all() -> &'static [libc::c_int] {
-    const ALL: [libc::c_int; LAST as usize] = {
-        let mut all = [0; LAST as usize];
-        let mut number = 1;
-        while number <= LAST {
-            all[number as usize - 1] = number;
-            number += 1;
-        }
-        all
-    };
-    &ALL
+    static ALL: OnceLock<Vec<libc::c_int>> = OnceLock::new();
+    ALL.get_or_init(|| (1..=LAST).collect())
 }
 
 /// The signals that gymrun ignores, at once or later: what it executes would go on ignoring them. Handlers end with exec.
