@@ -95,7 +95,9 @@ impl Controls {
     /// Sets how long the coming stop may take; it does not begin it. A stop that is under way is over in that time from
     /// now, if that is sooner.
     pub fn set_stop_limit(&self, limit: Duration) {
-        *self.requests.limit.lock().unwrap_or_else(PoisonError::into_inner) = limit;
+        let mut known = self.requests.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = limit;
+        // Held until here: a stop that begins meanwhile has one limit or the other, and is shortened then.
         if self.state() == State::Stopping {
             self.deadline.send_if_modified(|at| {
                 let sooner = drained_by(limit);
@@ -110,9 +112,10 @@ impl Controls {
 
     /// A stop begins: when data must have drained.
     pub(super) fn begin_stop(&self) -> Deadline {
-        let limit = *self.requests.limit.lock().unwrap_or_else(PoisonError::into_inner);
-        self.deadline.send_replace(drained_by(limit));
+        let limit = self.requests.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.deadline.send_replace(drained_by(*limit));
         self.set_state(State::Stopping);
+        drop(limit);
         Deadline::following(&self.deadline)
     }
 
@@ -154,5 +157,26 @@ impl Controls {
         let scrapers = self.scrapers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let deadline = Instant::now() + SCRAPE_LIMIT;
         until(deadline, join_all(scrapers.iter().map(|scraper| scraper.scrape_now(last)))).await.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whichever comes first: the limit that was asked for holds.
+    #[test]
+    fn a_limit_that_comes_as_the_stop_begins_is_kept() {
+        for _ in 0..2000 {
+            let controls = Controls::default();
+            let deadline = std::thread::scope(|scope| {
+                let limit = scope.spawn(|| controls.set_stop_limit(Duration::from_secs(2)));
+                let deadline = controls.begin_stop();
+                limit.join().expect("no panic");
+                deadline
+            });
+            let left = deadline.at().saturating_duration_since(Instant::now());
+            assert!(left <= Duration::from_secs(2), "{left:?}");
+        }
     }
 }

@@ -165,6 +165,8 @@ async fn send(
         exporter.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(1))).await;
     }
     let left = base.shared.get::<Storages>().opened().iter().map(|(_, spool)| spool.len()).sum();
+    // The last try may have brought what the first one did not.
+    let problem = problem.filter(|_| left > 0);
     for extension in running {
         extension.shutdown(Deadline::fixed(Instant::now())).await;
     }

@@ -7,7 +7,8 @@ use tokio::net::TcpListener;
 
 use crate::diag::Problem;
 
-/// Listens on `host:port`; without a host on all addresses, of both families where the kernel has both. The address is
+/// Listens on `host:port`; without a host on all addresses, of both families where the kernel has both. Of the addresses of
+/// a name it is the first one of IPv4 if there is one, as in the reference, and no other if that is taken. The address is
 /// the real one (port 0 takes a free port). A problem names the address and says why.
 pub async fn listen(endpoint: &str) -> Result<(TcpListener, SocketAddr), Problem> {
     let bound = match endpoint.strip_prefix(':') {
@@ -17,11 +18,21 @@ pub async fn listen(endpoint: &str) -> Result<(TcpListener, SocketAddr), Problem
             }
             bound => bound,
         },
-        None => TcpListener::bind(endpoint).await,
+        None => match tokio::net::lookup_host(endpoint).await.map(preferred) {
+            Ok(Some(address)) => TcpListener::bind(address).await,
+            Ok(None) => Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address")),
+            Err(error) => Err(error),
+        },
     };
     let listener = bound.map_err(|error| refused(endpoint, &error))?;
     let address = listener.local_addr().map_err(|error| refused(endpoint, &error))?;
     Ok((listener, address))
+}
+
+/// One of a name's addresses.
+fn preferred(addresses: impl IntoIterator<Item = SocketAddr>) -> Option<SocketAddr> {
+    let addresses: Vec<SocketAddr> = addresses.into_iter().collect();
+    addresses.iter().find(|address| address.is_ipv4()).or(addresses.first()).copied()
 }
 
 fn refused(endpoint: &str, error: &io::Error) -> Problem {
@@ -43,5 +54,18 @@ mod tests {
         assert!(problem.message.contains(&address.to_string()), "{}", problem.message);
         let (_any, any) = listen(":0").await.expect("a free port");
         assert_ne!(any.port(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_name_whose_address_is_taken_is_not_listened_for_on_another() {
+        let (_listener, address) = listen("127.0.0.1:0").await.expect("a free port");
+        let name = format!("localhost:{}", address.port());
+        let problem = listen(&name).await.expect_err("taken");
+        assert!(problem.message.contains(&name), "{}", problem.message);
+        let [one, two, six]: [SocketAddr; 3] =
+            ["127.0.0.1:1", "127.0.0.2:1", "[::1]:1"].map(|address| address.parse().expect("an address"));
+        assert_eq!(preferred([six, two, one]), Some(two));
+        assert_eq!(preferred([six]), Some(six));
+        assert_eq!(preferred([]), None);
     }
 }

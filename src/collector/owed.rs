@@ -41,21 +41,18 @@ impl Debts {
 
 impl Counters {
     /// Counts all that is owed as dropped by the stop; gives what that was, with the component's name.
+    ///
+    /// It is counted before anybody can pay it, who would take back what is not there yet.
     pub fn give_up(&self) -> Vec<(Arc<str>, Signal, usize)> {
-        let lost: Vec<(Arc<str>, Signal, usize)> = self.debts.with(|open| {
-            let new = open.debts.values_mut().filter(|debt| debt.items > debt.given_up);
-            new.map(|debt| {
+        let mut sums: BTreeMap<(Arc<str>, Signal), usize> = BTreeMap::new();
+        self.debts.with(|open| {
+            for debt in open.debts.values_mut().filter(|debt| debt.items > debt.given_up) {
                 let items = debt.items - debt.given_up;
                 debt.given_up = debt.items;
-                (debt.component.clone(), debt.signal, items)
-            })
-            .collect()
+                self.add(&debt.component, debt.signal, Tally::Dropped(SHUTDOWN.into()), items);
+                *sums.entry((debt.component.clone(), debt.signal)).or_default() += items;
+            }
         });
-        let mut sums: BTreeMap<(Arc<str>, Signal), usize> = BTreeMap::new();
-        for (component, signal, items) in lost {
-            self.add(&component, signal, Tally::Dropped(SHUTDOWN.into()), items);
-            *sums.entry((component, signal)).or_default() += items;
-        }
         sums.into_iter().map(|((component, signal), items)| (component, signal, items)).collect()
     }
 
@@ -67,11 +64,10 @@ impl Counters {
             debt.items -= paid;
             let back = debt.given_up.saturating_sub(debt.items);
             debt.given_up -= back;
-            Some((paid, back, debt.component.clone(), debt.signal))
+            self.take_back(&debt.component, debt.signal, &Tally::Dropped(SHUTDOWN.into()), back);
+            Some(paid)
         });
-        let Some((paid, back, component, signal)) = paid else { return 0 };
-        self.take_back(&component, signal, &Tally::Dropped(SHUTDOWN.into()), back);
-        paid
+        paid.unwrap_or(0)
     }
 }
 
@@ -166,5 +162,19 @@ mod tests {
         assert_eq!(dropped(&context, "shutdown"), 2);
         drop(one);
         assert_eq!(dropped(&context, "shutdown"), 2, "lost once");
+    }
+
+    /// Whoever is first, the one that gives up or the one that pays: nothing is counted in the end that came to one.
+    #[test]
+    fn what_is_paid_while_it_is_given_up_does_not_count() {
+        for _ in 0..500 {
+            let context = context("x");
+            let debts: Vec<Owed> = (0..20).map(|_| context.owe(Signal::Logs, 3)).collect();
+            std::thread::scope(|scope| {
+                scope.spawn(|| context.counters.give_up());
+                scope.spawn(|| debts.into_iter().for_each(Owed::settled));
+            });
+            assert_eq!(context.counters.all(), []);
+        }
     }
 }

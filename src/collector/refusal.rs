@@ -10,6 +10,9 @@ pub struct Refusal {
     pub retryable: bool,
     /// A google.rpc code, where the refusal came from one (an endpoint's answer).
     pub answered: Option<u32>,
+    /// Whether it is the sender that was refused, for its credentials or its address, and not the payload: another sender
+    /// may deliver it.
+    pub of_sender: bool,
     /// One word for the counters (`queue_full`, `http_400`, `shutdown`).
     pub reason: Cow<'static, str>,
     /// For people.
@@ -32,7 +35,8 @@ pub struct Part {
 impl Refusal {
     /// Worth another try later.
     pub fn retryable(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { retryable: true, answered: None, reason: reason.into(), message: message.into(), parts: Vec::new() }
+        let (reason, message) = (reason.into(), message.into());
+        Self { retryable: true, answered: None, of_sender: false, reason, message, parts: Vec::new() }
     }
 
     /// Never taken, however often it is tried.
@@ -45,6 +49,12 @@ impl Refusal {
     pub fn answered(mut self, code: u32) -> Self {
         self.answered = Some(code);
         self
+    }
+
+    /// Whether there is a sense in keeping the payload: it may be taken later, or from another sender.
+    #[must_use]
+    pub fn is_worth_keeping(&self) -> bool {
+        self.retryable || self.of_sender
     }
 
     /// The same as what `component` said, unless it passes on what others behind it did.

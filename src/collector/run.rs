@@ -100,10 +100,18 @@ pub async fn run(
             log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
         }
     };
+    let give_up = || {
+        for (component, signal, items) in counters.give_up() {
+            let word = items_word(signal);
+            log.error(&format!("{component}: dropped {items} {word} (shutdown): there was no more time"));
+        }
+    };
     tokio::pin!(shutdown);
     let (readers, mut graph) = match start(config, readers, &gatherer, &context, shutdown.as_mut()).await {
         Ok(Some(started)) => started,
         ended => {
+            // Of what was taken meanwhile something may still be under way.
+            give_up();
             // Of what a collector before this one counted there is no other report.
             if !counters.all().is_empty() {
                 write_report();
@@ -121,12 +129,6 @@ pub async fn run(
     };
     let deadline = controls.begin_stop();
     log.info(&format!("stopping; data may drain for {}", about(deadline.at() - Instant::now())));
-    let give_up = || {
-        for (component, signal, items) in counters.give_up() {
-            let word = items_word(signal);
-            log.error(&format!("{component}: dropped {items} {word} (shutdown): there was no more time"));
-        }
-    };
     let report = || {
         give_up();
         gatherer.report()
@@ -161,4 +163,44 @@ async fn start(
     };
     readers.stop(&deadline).await;
     problem.map_or(Ok(None), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::super::fuzzing::load_config;
+    use super::super::testing;
+    use super::*;
+    use crate::otlp::Signal;
+
+    /// What a start took in and could not bring to its end is in the report, be it that the start failed or was stopped.
+    #[tokio::test]
+    async fn a_start_that_comes_to_nothing_reports_what_is_owed() {
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = taken.local_addr().expect("an address");
+        let text = format!(
+            "receivers: {{otlp: {{protocols: {{http: {{endpoint: '{address}'}}}}}}}}\nexporters: {{nop: }}\n\
+             service: {{pipelines: {{logs: {{receivers: [otlp], exporters: [nop]}}}}}}\n"
+        );
+        for is_stopped in [false, true] {
+            let directory = tempfile::tempdir().expect("a folder");
+            let context = testing::context("exporters/x");
+            let owed = context.owe(Signal::Logs, 3);
+            let kept = Kept { counters: context.counters.clone(), ..Kept::default() };
+            let delivery = Some(directory.path().to_owned());
+            let surroundings = Surroundings { sink: Arc::new(|_| ()), delivery, kept, ready: || () };
+            let config = load_config(&text, &|_| None).expect("a configuration");
+            let ended = if is_stopped {
+                run(config, surroundings, ready(())).await
+            } else {
+                run(config, surroundings, pending()).await
+            };
+            assert!(!matches!(ended, Ok(true) | Err(Failure::Component(_))), "{ended:?}");
+            let report = std::fs::read(directory.path().join(delivery::FILE_NAME)).expect("a report");
+            let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+            assert_eq!(report["logs"]["dropped"]["shutdown"], 3, "{report}");
+            drop(owed);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Doors for the fuzz targets in `fuzz/`: what endpoints answer.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
 
 use super::sending::Outcome;
 use super::{otlp_grpc, otlp_http};
@@ -19,7 +20,8 @@ pub fn http_answer(signal: Signal, status: u16, headers: &[(&str, &str)], body: 
 /// What is said of the end of an OTLP/gRPC call.
 #[must_use]
 pub fn grpc_answer(trailers: &[(&str, &str)], message: &[u8], secret: &str) -> String {
-    words(otlp_grpc::read_answer(&header_map(trailers), Some(message), &secrets(secret)))
+    let message = otlp_grpc::Message::Whole(Bytes::copy_from_slice(message));
+    words(otlp_grpc::read_answer(&header_map(trailers), &message, &secrets(secret)))
 }
 
 /// What is no header is left out.

@@ -66,8 +66,11 @@ impl Spool {
             let (path, size) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?.len())))?;
             if let Some(number) = number_of(&path) {
                 entries.files.insert(number, size);
-                entries.bytes += size;
-                entries.next = entries.next.max(number + 1);
+                entries.bytes = entries.bytes.saturating_add(size);
+                let next = number.checked_add(1).ok_or_else(|| {
+                    io::Error::other(format!("no number comes after that of {}: move it away", path.display()))
+                })?;
+                entries.next = entries.next.max(next);
                 // One that cannot be read is named when it is its turn.
                 entries.items_at_start += read_head(&path).map_or(0, |head| head.items);
             } else if entry_is_unfinished(&path) {
@@ -110,12 +113,13 @@ impl Spool {
         let size = bytes.len() as u64;
         let number = {
             let mut entries = self.entries();
-            if entries.bytes + size > MOST_BYTES {
+            if entries.bytes.saturating_add(size) > MOST_BYTES {
                 return Err(io::Error::other("the storage is full"));
             }
+            let number = entries.next;
+            entries.next = number.checked_add(1).ok_or_else(|| io::Error::other("there is no further number"))?;
             entries.bytes += size;
-            entries.next += 1;
-            entries.next - 1
+            number
         };
         let written = write_whole(&self.path_of(number), &bytes, 0o600);
         let mut entries = self.entries();
@@ -182,7 +186,7 @@ impl Spool {
     }
 
     fn path_of(&self, number: u64) -> PathBuf {
-        self.folder.join(format!("{number:012}.{EXTENSION}"))
+        self.folder.join(name_of(number))
     }
 
     fn entries(&self) -> std::sync::MutexGuard<'_, Entries> {
@@ -190,9 +194,15 @@ impl Spool {
     }
 }
 
+/// The number in the name of a file of ours.
 fn number_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
-    name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()
+    let number = name.strip_suffix(EXTENSION)?.strip_suffix('.')?.parse().ok()?;
+    (name == name_of(number)).then_some(number)
+}
+
+fn name_of(number: u64) -> String {
+    format!("{number:012}.{EXTENSION}")
 }
 
 /// Whether it is the beginning of a file that was never whole.
@@ -283,5 +293,25 @@ mod tests {
         fs::create_dir_all(file.join("not empty")).expect("makes");
         assert!(spool.remove(&file).is_err());
         assert_eq!((spool.oldest(), spool.len()), (None, 1), "it is still there");
+    }
+
+    /// Names as nobody gives them here: no number is lost, none is given twice, and nothing is overwritten.
+    #[tokio::test]
+    async fn numbers_have_an_end_and_other_names_are_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| folder.path().join(name);
+        for name in ["7.otlp", "+00000000007.otlp", "x.otlp"] {
+            fs::write(file(name), "not ours").expect("writes");
+        }
+        let last = name_of(u64::MAX - 1);
+        fs::write(file(&last), "the last but one").expect("writes");
+        let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        assert_eq!((spool.len(), spool.oldest()), (1, Some(file(&last))));
+        let error = spool.put(spans(1)).await.expect_err("no number is left");
+        assert!(error.to_string().contains("number"), "{error}");
+        assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 4);
+        fs::rename(file(&last), file(&name_of(u64::MAX))).expect("renames");
+        let error = Spool::open(folder.path(), Arc::default()).err().expect("no number comes after it");
+        assert!(error.to_string().contains("18446744073709551615.otlp"), "{error}");
     }
 }

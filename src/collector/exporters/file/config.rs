@@ -38,11 +38,15 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The same for another file, without a group.
+    /// The same for the file of a group, whose directory is made in any case.
     pub fn at(&self, path: &Path) -> Self {
-        Self { path: path.to_owned(), group_by: None, ..self.clone() }
+        let create_directory = self.create_directory.or(Some(DIRECTORY_MODE));
+        Self { path: path.to_owned(), group_by: None, create_directory, ..self.clone() }
     }
 }
+
+/// Of directories that are made, where nobody says otherwise.
+const DIRECTORY_MODE: u32 = 0o755;
 
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     section.unsupported(&["encoding"]);
@@ -76,7 +80,7 @@ fn directory(section: &mut Section<'_>) -> Option<u32> {
         }
         return None;
     }
-    let text = text.unwrap_or_else(|| "0755".to_owned());
+    let Some(text) = text else { return Some(DIRECTORY_MODE) };
     let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
     if mode.is_none() {
         let problem = Problem::new(format!("`{text}` is no octal number of permissions"));
@@ -94,7 +98,7 @@ fn zstd(section: &mut Section<'_>) -> Option<i32> {
 fn rotation(section: &mut Section<'_>) -> Rotation {
     let megabytes = section.integer("max_megabytes", 0).filter(|megabytes| *megabytes > 0).unwrap_or(100);
     Rotation {
-        largest: u64::try_from(megabytes).unwrap_or(100) << 20,
+        largest: u64::try_from(megabytes).unwrap_or(100).saturating_mul(1 << 20),
         days: section.integer("max_days", 0).unwrap_or(0).min(100_000),
         backups: section.integer("max_backups", 0).and_then(|count| usize::try_from(count).ok()).unwrap_or(100),
         local_time: section.boolean("localtime").unwrap_or(false),
@@ -146,5 +150,22 @@ impl Running for Open {
 
     fn shutdown(self: Box<Self>, _deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move { self.writer.flush().await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::testing::read_section;
+
+    #[test]
+    fn a_size_of_megabytes_beyond_all_bytes_is_the_greatest_there_is() {
+        for (given, wanted) in
+            [("0", 100 << 20), ("1", 1 << 20), ("17592186044416", u64::MAX), ("9223372036854775807", u64::MAX)]
+        {
+            read_section(&format!("max_megabytes: {given}"), |section| {
+                assert_eq!(self::rotation(section).largest, wanted, "{given}");
+            });
+        }
     }
 }

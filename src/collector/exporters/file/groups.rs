@@ -75,9 +75,6 @@ impl Groups {
             let used = open.writers.remove(place);
             open.writers.extend(used);
         } else {
-            if let Some(directory) = path.parent() {
-                std::fs::create_dir_all(directory).map_err(|error| failed(&path, &error.to_string()))?;
-            }
             // A file that was closed to make room goes on where it was: only its first opening empties it.
             let (settings, writers) = (self.settings.at(&path), self.context.shared.get::<Writers>());
             let writer = writers.open(&settings, &self.context).await;

@@ -35,7 +35,8 @@ pub(super) struct Writers {
     open: tokio::sync::Mutex<HashMap<PathBuf, Weak<Writer>>>,
 }
 
-/// The files that this process has opened: a reload of the configuration does not empty them again.
+/// The files that this process has opened: a reload of the configuration does not empty them again, nor does whoever
+/// closes one of many and opens it again. There is one on disk for each, so they are all kept.
 #[derive(Default)]
 pub struct OpenedFiles {
     paths: Mutex<HashSet<PathBuf>>,
@@ -69,6 +70,8 @@ impl Writers {
             let path = settings.path.display();
             context.log.warn(&format!("the last line of {path} had no end (was its writer killed?): a new one begins"));
         }
+        // Those that nobody holds any more.
+        open.retain(|_, writer| writer.strong_count() > 0);
         let writer = Arc::new(Writer::new(output, settings));
         tokio::spawn(flush_after(Arc::downgrade(&writer), writer.waiting.clone(), settings.flush_interval));
         open.insert(key, Arc::downgrade(&writer));
@@ -312,6 +315,20 @@ mod tests {
         drop(writer);
         testing::eventually(|| context.counters.total(Signal::Traces, &Tally::Written) == 2).await;
         testing::eventually(|| gone.strong_count() == 0).await;
+    }
+
+    #[tokio::test]
+    async fn writers_that_nobody_holds_are_forgotten() {
+        let directory = tempfile::tempdir().expect("directory");
+        let context = testing::context("exporters/file");
+        let writers = context.shared.get::<Writers>();
+        let kept = writers.open(&settings(&directory.path().join("kept")), &context).await.expect("opens");
+        for name in 0..20 {
+            writers.open(&settings(&directory.path().join(name.to_string())), &context).await.expect("opens");
+        }
+        // The one that is held, and the last one.
+        assert_eq!(writers.open.lock().await.len(), 2);
+        drop(kept);
     }
 
     #[tokio::test]

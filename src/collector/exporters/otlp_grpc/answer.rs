@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use bytes::Bytes;
 use data_encoding::BASE64_NOPAD;
 
 use super::super::sending::{Outcome, PartialSuccess, for_each_field, shown};
@@ -13,16 +14,35 @@ use crate::otlp::wire::Value;
 /// The codes that are tried again.
 const RETRYABLE: [u32; 6] = [1, 4, 10, 11, 14, 15];
 const RESOURCE_EXHAUSTED: u32 = 8;
+/// Those that refuse the sender: permission denied, unimplemented, unauthenticated.
+const OF_SENDER: [u32; 3] = [7, 12, 16];
+
+/// The message of an answer.
+#[derive(Debug)]
+pub(in crate::collector::exporters) enum Message {
+    /// As it was before it was compressed.
+    Whole(Bytes),
+    /// More than is read.
+    TooLong,
+    /// Not in the form that gRPC gives to messages.
+    Unreadable,
+}
 
 /// Reads the end of a call: where `grpc-status` stands (the trailers, or the headers of an answer without a message), and
-/// the message, if it could be read.
-pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: Option<&[u8]>, secrets: &Secrets) -> Outcome {
+/// the message.
+pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: &Message, secrets: &Secrets) -> Outcome {
     let code = text(end, "grpc-status").and_then(|text| text.parse::<u32>().ok());
     let Some(code) = code else {
         return Outcome::Never(Refusal::permanent("bad_answer", "an answer without a gRPC status").answered(13));
     };
     if code == 0 {
-        return match message.and_then(PartialSuccess::from_wire) {
+        let partial = match message {
+            Message::Whole(message) => PartialSuccess::from_wire(message),
+            // The status is what counts.
+            Message::TooLong => Some(PartialSuccess { rejected: 0, message: "(more than is read)".into() }),
+            Message::Unreadable => None,
+        };
+        return match partial {
             Some(partial) => Outcome::Accepted(PartialSuccess { message: shown(&partial.message, secrets), ..partial }),
             None => Outcome::Never(Refusal::permanent("bad_answer", "the answer is no OTLP message").answered(13)),
         };
@@ -35,6 +55,26 @@ pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: Option<&[u
         refusal.retryable = true;
         return Outcome::Later { refusal, pause: pause.filter(|pause| !pause.is_zero()) };
     }
+    refusal.of_sender = OF_SENDER.contains(&code);
+    Outcome::Never(refusal)
+}
+
+/// What an answer means that does not speak gRPC, by its HTTP status: of a proxy, or of another server.
+pub(super) fn of_http_status(status: u16) -> Outcome {
+    let code = match status {
+        400 => 13,
+        401 => 16,
+        403 => 7,
+        404 => 12,
+        429 | 502..=504 => 14,
+        _ => 2,
+    };
+    let mut refusal = Refusal::permanent(format!("http_{status}"), format!("HTTP status {status}")).answered(code);
+    if RETRYABLE.contains(&code) {
+        refusal.retryable = true;
+        return Outcome::Later { refusal, pause: None };
+    }
+    refusal.of_sender = matches!(status, 300..=399 | 401..=405 | 407);
     Outcome::Never(refusal)
 }
 
@@ -123,27 +163,35 @@ mod tests {
         status.into_vec()
     }
 
+    fn whole(message: &'static [u8]) -> Message {
+        Message::Whole(Bytes::from_static(message))
+    }
+
+    fn nothing() -> Message {
+        whole(b"")
+    }
+
     #[test]
     fn codes_and_pauses() {
         for code in ["1", "4", "10", "11", "14", "15"] {
             assert!(
-                matches!(read(&end(code, None), Some(b""), &Secrets::default()), Outcome::Later { pause: None, .. }),
+                matches!(read(&end(code, None), &nothing(), &Secrets::default()), Outcome::Later { pause: None, .. }),
                 "{code}"
             );
         }
         for code in ["2", "3", "5", "7", "8", "12", "13", "16"] {
-            assert!(matches!(read(&end(code, None), Some(b""), &Secrets::default()), Outcome::Never(_)), "{code}");
+            assert!(matches!(read(&end(code, None), &nothing(), &Secrets::default()), Outcome::Never(_)), "{code}");
         }
-        let Outcome::Later { refusal, pause } = read(&end("8", Some(details(3))), Some(b""), &Secrets::default())
+        let Outcome::Later { refusal, pause } = read(&end("8", Some(details(3))), &nothing(), &Secrets::default())
         else {
             panic!("retryable")
         };
         assert_eq!((pause, refusal.message.as_str()), (Some(Duration::from_secs(3)), "status 8: slow d\u{f6}wn"));
         let partial = PartialSuccess { rejected: 3, message: "bad".into() };
         assert_eq!(
-            read(&end("0", None), Some(&[10, 7, 8, 3, 18, 3, b'b', b'a', b'd']), &Secrets::default()),
+            read(&end("0", None), &whole(&[10, 7, 8, 3, 18, 3, b'b', b'a', b'd']), &Secrets::default()),
             Outcome::Accepted(partial)
         );
-        assert!(matches!(read(&HeaderMap::new(), Some(b""), &Secrets::default()), Outcome::Never(_)));
+        assert!(matches!(read(&HeaderMap::new(), &nothing(), &Secrets::default()), Outcome::Never(_)));
     }
 }

@@ -8,6 +8,6 @@ mod channel;
 mod config;
 mod transport;
 
-pub(in crate::collector::exporters) use answer::read as read_answer;
+pub(in crate::collector::exporters) use answer::{Message, read as read_answer};
 pub use config::FACTORY;
 pub(super) use config::plain;

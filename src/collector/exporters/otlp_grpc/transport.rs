@@ -5,12 +5,12 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, Request, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
 use tonic::client::GrpcService as _;
 use tonic::transport::Channel;
 
 use super::super::sending::{Compression, Outcome, Transport};
-use super::answer;
+use super::answer::{self, Message};
 use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
@@ -20,8 +20,8 @@ use crate::collector::receivers::otlp::{encoding_of, unframe};
 use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
-/// How much of an answer is read.
-const ANSWER_LIMIT: usize = 64 << 10;
+/// How much of an answer is read, as in the reference.
+const ANSWER_LIMIT: usize = 4 << 20;
 /// In front of a message: one byte that says whether it is compressed, four for its length.
 const PREFIX: usize = 5;
 
@@ -73,26 +73,52 @@ impl Grpc {
             Err(error) => return self.not_answered(&words(&error)),
         };
         let (head, body) = answer.into_parts();
-        if head.status != 200 {
-            return self.not_answered(&format!("HTTP status {}", head.status.as_u16()));
+        // What speaks gRPC says how it went in words of its own, whatever the HTTP status.
+        if head.status != 200 && !is_grpc(&head.headers) {
+            return answer::of_http_status(head.status.as_u16());
         }
-        match Limited::new(body, ANSWER_LIMIT).collect().await {
-            Ok(collected) => {
-                let trailers = collected.trailers().cloned();
-                let message = unpacked(&head.headers, collected.to_bytes());
-                answer::read(trailers.as_ref().unwrap_or(&head.headers), message.as_deref(), &self.secrets)
+        match read(body).await {
+            Ok((message, trailers)) => {
+                let message = unpacked(&head.headers, message);
+                answer::read(trailers.as_ref().unwrap_or(&head.headers), &message, &self.secrets)
             }
-            Err(error) => self.not_answered(&words(error.as_ref())),
+            Err(error) => self.not_answered(&words(&error)),
         }
     }
 }
 
-/// The message of an answer; none if it cannot be read. Servers may compress it as the request was, whatever they are told.
-fn unpacked(headers: &HeaderMap, body: Bytes) -> Option<Bytes> {
-    if body.is_empty() {
-        return Some(body);
+/// Whether an answer speaks gRPC.
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.as_bytes().strip_prefix(b"application/grpc"));
+    kind.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
+/// The message, as it came, and the trailers of an answer. One that is too long is passed over: the end says what counts.
+async fn read(mut body: tonic::body::Body) -> Result<(Message, Option<HeaderMap>), tonic::Status> {
+    let (mut message, mut trailers) = (BytesMut::new(), None);
+    let mut is_whole = true;
+    while let Some(frame) = body.frame().await {
+        match frame?.into_data() {
+            Ok(data) if is_whole && message.len() + data.len() <= ANSWER_LIMIT + PREFIX => message.put(data),
+            Ok(_) => is_whole = false,
+            Err(frame) => trailers = frame.into_trailers().ok(),
+        }
     }
-    unframe(body, encoding_of(headers).ok()?, ANSWER_LIMIT).ok()
+    Ok((if is_whole { Message::Whole(message.freeze()) } else { Message::TooLong }, trailers))
+}
+
+/// The message of an answer. Servers may compress it as the request was, whatever they are told.
+fn unpacked(headers: &HeaderMap, message: Message) -> Message {
+    let Message::Whole(body) = message else { return message };
+    if body.is_empty() {
+        return Message::Whole(body);
+    }
+    let Ok(encoding) = encoding_of(headers) else { return Message::Unreadable };
+    match unframe(body, encoding, ANSWER_LIMIT) {
+        Ok(message) => Message::Whole(message),
+        Err(status) if status.code() == tonic::Code::ResourceExhausted => Message::TooLong,
+        Err(_) => Message::Unreadable,
+    }
 }
 
 impl Grpc {

@@ -35,6 +35,7 @@ pub(in crate::collector::exporters) fn read(
         let pause = retry_after.filter(|_| matches!(status, 429 | 503)).and_then(pause);
         return Outcome::Later { refusal, pause };
     }
+    refusal.of_sender = matches!(status, 300..=399 | 401..=405 | 407);
     Outcome::Never(refusal)
 }
 

@@ -15,7 +15,7 @@ use crate::diag::Problem;
 pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
     let urls: Vec<&Url> = settings.urls.iter().flatten().collect();
     let mut builder = Client::builder()
-        // A redirect would carry the headers to a place that nobody named.
+        // The transport decides where a request may be sent on to.
         .redirect(redirect::Policy::none())
         .user_agent(concat!("gymrun/", env!("CARGO_PKG_VERSION"), " (linux)"))
         .no_gzip();

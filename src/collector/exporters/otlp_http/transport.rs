@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Url};
+use tokio::time::Instant;
 
-use super::super::sending::{Compression, Outcome, Transport};
+use super::super::sending::{Compression, Outcome, PartialSuccess, Transport};
 use super::answer;
 use super::client::words;
 use crate::collector::component::Refusal;
@@ -17,6 +18,9 @@ use crate::otlp::{Payload, Signal};
 
 /// How much of an answer is read.
 const ANSWER_LIMIT: usize = 64 << 10;
+
+/// How often a request is sent on to another place.
+const MOST_REDIRECTS: usize = 10;
 
 /// The way of one signal's requests.
 pub(super) struct Http {
@@ -71,14 +75,36 @@ impl Http {
         }
         // Configured headers win.
         headers.extend(self.headers.clone());
-        let mut request = self.client.post(self.url.clone()).headers(headers).body(body);
+        let begin = Instant::now();
+        let mut url = self.url.clone();
+        for _ in 0..MOST_REDIRECTS {
+            let answer = match self.send(&url, &headers, &body, begin).await {
+                Ok(answer) => answer,
+                Err(error) => return self.not_answered(&error),
+            };
+            match next(&url, &answer) {
+                Some(next) => url = next,
+                None => return self.read(answer).await,
+            }
+        }
+        let mut refusal = Refusal::permanent("redirects", format!("more than {MOST_REDIRECTS} redirects"));
+        refusal.of_sender = true;
+        Outcome::Never(refusal)
+    }
+
+    /// One request of a try that began at `begin`.
+    async fn send(
+        &self,
+        url: &Url,
+        headers: &HeaderMap,
+        body: &Bytes,
+        begin: Instant,
+    ) -> Result<reqwest::Response, reqwest::Error> {
+        let mut request = self.client.post(url.clone()).headers(headers.clone()).body(body.clone());
         if !self.timeout.is_zero() {
-            request = request.timeout(self.timeout);
+            request = request.timeout(self.timeout.saturating_sub(begin.elapsed()));
         }
-        match request.send().await {
-            Ok(answer) => self.read(answer).await,
-            Err(error) => self.not_answered(&error),
-        }
+        request.send().await
     }
 
     async fn read(&self, mut answer: reqwest::Response) -> Outcome {
@@ -87,8 +113,14 @@ impl Http {
             |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
         let (content_type, retry_after) = (text(CONTENT_TYPE), text(RETRY_AFTER));
         let mut body = Vec::new();
-        while body.len() < ANSWER_LIMIT {
+        loop {
             match answer.chunk().await {
+                // The status is what counts.
+                Ok(Some(_)) if body.len() >= ANSWER_LIMIT && (200..300).contains(&status) => {
+                    let message = "(more than is read)".into();
+                    return Outcome::Accepted(PartialSuccess { rejected: 0, message });
+                }
+                Ok(Some(_)) if body.len() >= ANSWER_LIMIT => break,
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
                 // A status that says no is an answer, however its body ends.
@@ -96,7 +128,6 @@ impl Http {
                 Err(error) => return self.not_answered(&error),
             }
         }
-        body.truncate(ANSWER_LIMIT);
         answer::read(self.signal, status, content_type.as_deref(), retry_after.as_deref(), &body, &self.secrets)
     }
 
@@ -104,5 +135,54 @@ impl Http {
         let reason = if error.is_timeout() { "timeout" } else { "connection" };
         let words = self.secrets.mask(&words(error));
         Outcome::Later { refusal: Refusal::retryable(reason, words), pause: None }
+    }
+}
+
+/// Where an answer sends the request on to, as it is: another place of the same host. Data and credentials go to no host
+/// that nobody named, and from TLS not into the clear.
+fn next(from: &Url, answer: &reqwest::Response) -> Option<Url> {
+    if !matches!(answer.status().as_u16(), 307 | 308) {
+        return None;
+    }
+    redirected(from, answer.headers().get(LOCATION)?.to_str().ok()?)
+}
+
+fn redirected(from: &Url, location: &str) -> Option<Url> {
+    let mut to = from.join(location).ok()?;
+    if to.host() != from.host()
+        || !matches!((from.scheme(), to.scheme()), ("http", "http" | "https") | ("https", "https"))
+    {
+        return None;
+    }
+    if to.username().is_empty() && to.password().is_none() {
+        // They cannot fail: it has a host.
+        let _ = to.set_username(from.username());
+        let _ = to.set_password(from.password());
+    }
+    Some(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_sent_on_within_their_host_and_never_into_the_clear() {
+        for (from, location, wanted) in [
+            ("http://a:1/v1/traces", "/x?y=1", Some("http://a:1/x?y=1")),
+            ("http://a:1/v1/traces", "x", Some("http://a:1/v1/x")),
+            ("http://a/v1/traces", "https://a/v1/traces", Some("https://a/v1/traces")),
+            ("http://me:secret@a:1/x", "//A:2/x", Some("http://me:secret@a:2/x")),
+            ("https://a/x", "https://a:8443/x", Some("https://a:8443/x")),
+            ("https://a/x", "http://a/x", None),
+            ("http://a/x", "http://b/x", None),
+            ("http://a/x", "http://a.b/x", None),
+            ("http://127.0.0.1/x", "http://localhost/x", None),
+            ("http://a/x", "ftp://a/x", None),
+            ("http://a/x", "http://[", None),
+        ] {
+            let from = Url::parse(from).expect("a URL");
+            assert_eq!(redirected(&from, location).as_ref().map(Url::as_str), wanted, "{from} {location}");
+        }
     }
 }

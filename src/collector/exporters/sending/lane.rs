@@ -2,17 +2,19 @@
 //!
 //! A payload in the queue is a task that waits for its turn, so the queue needs no thread and costs nothing while it is
 //! empty. Turns are given in order, but as many are under way as there are consumers, so requests may overtake.
+//!
+//! As long as something is stored, one task tries to send it, the oldest first: at once when the endpoint has taken
+//! something, by the back-off otherwise, and once more at the stop.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::backoff::Retry;
+use super::backoff::{Backoff, Retry};
 use super::batcher::{Batcher, Load};
 use super::meter::register;
 use super::queue::Queue;
@@ -27,6 +29,9 @@ use crate::otlp::{Payload, Signal};
 
 /// The most of a stop's time that is kept for storing what was not sent.
 const LONGEST_STORING: Duration = Duration::from_secs(2);
+
+/// Between two tries to send what is stored, whatever the back-off says.
+const SHORTEST_REST: Duration = Duration::from_millis(50);
 
 /// What one signal needs.
 pub(in crate::collector::exporters) struct Way {
@@ -69,7 +74,7 @@ impl Lanes {
             }
             let lane = Arc::new(Lane::new(sender, queue.cloned(), spool));
             register(&lane.sender, lane.queue.as_ref().map(|queue| queue.room.clone()));
-            lane.send_stored();
+            lane.send_stored(Begin::AtOnce);
             lanes.push(lane);
         }
         let entrance = Entrance { lanes: lanes.clone() };
@@ -116,9 +121,18 @@ struct Lane {
     sender: Sender,
     queue: Option<QueueState>,
     spool: Option<Arc<Spool>>,
-    /// Whether what is stored is being sent.
-    sending_stored: AtomicBool,
+    /// Held by the one task that sends what is stored.
+    sending_stored: Arc<Mutex<()>>,
+    /// Ends that task's rest.
+    taken: Notify,
     tasks: TaskTracker,
+}
+
+/// When sending begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    AtOnce,
+    AfterRest,
 }
 
 struct QueueState {
@@ -139,7 +153,8 @@ impl Lane {
             wait_for_result: queue.wait_for_result,
             batcher: queue.batch.map(Batcher::new),
         });
-        Self { sender, queue, spool, sending_stored: AtomicBool::new(false), tasks: TaskTracker::new() }
+        let (sending_stored, taken) = (Arc::default(), Notify::new());
+        Self { sender, queue, spool, sending_stored, taken, tasks: TaskTracker::new() }
     }
 
     async fn take(self: Arc<Self>, payload: Payload) -> Result<(), Refusal> {
@@ -212,13 +227,14 @@ impl Lane {
         drop(turn);
         let Err(refusal) = result else {
             owed.settled();
-            self.send_stored();
+            self.send_stored(Begin::AtOnce);
             return;
         };
-        if let Some(payload) = kept.filter(|_| refusal.retryable) {
+        if let Some(payload) = kept.filter(|_| refusal.is_worth_keeping()) {
             let stored = self.put(payload, &refusal).await;
             owed.settled();
             self.count_stored(items, &refusal, stored);
+            self.send_stored(Begin::AfterRest);
             return;
         }
         owed.settled();
@@ -236,6 +252,7 @@ impl Lane {
             let stored = lane.put(payload, &refusal).await;
             owed.settled();
             lane.count_stored(items, &refusal, stored);
+            lane.send_stored(Begin::AfterRest);
         });
         // It fails only if it panicked, and then what is owed is counted.
         let _ = task.await;
@@ -262,22 +279,61 @@ impl Lane {
         }
     }
 
-    /// Begins to send what is stored, unless that is under way.
-    fn send_stored(self: &Arc<Self>) {
+    /// Sees to it that what is stored is being sent, at once or after a rest.
+    fn send_stored(self: &Arc<Self>, begin: Begin) {
         let Some(spool) = self.spool.clone().filter(|spool| !spool.is_empty()) else { return };
-        if self.sending_stored.swap(true, Ordering::SeqCst) {
+        if begin == Begin::AtOnce {
+            self.taken.notify_waiters();
+        } else if self.sender.stop.last_try.is_cancelled() {
             return;
         }
+        let Ok(sending) = self.sending_stored.clone().try_lock_owned() else { return };
         let lane = self.clone();
         self.tasks.spawn(async move {
-            let mut outcome = Ok(());
-            while outcome.is_ok() && !lane.sender.stop.last_try.is_cancelled() {
-                let Some(entry) = spool.oldest() else { break };
-                outcome = lane.send_entry(&spool, &entry).await;
-            }
-            lane.sending_stored.store(false, Ordering::SeqCst);
-            spool.settle(outcome.err().map(|refusal| refusal.message));
+            lane.send_until_empty(&spool, begin).await;
+            drop(sending);
+            // Whoever stored something meanwhile found this task at work.
+            lane.send_stored(Begin::AfterRest);
         });
+    }
+
+    /// Sends what is stored until there is nothing more, or until it failed at the stop.
+    async fn send_until_empty(&self, spool: &Spool, begin: Begin) {
+        let retry = self.sender.retry.unwrap_or_default();
+        let mut backoff = Backoff::new(Retry { longest: Duration::ZERO, ..retry });
+        let mut rests = begin == Begin::AfterRest;
+        loop {
+            if rests {
+                let pause = backoff.next(Duration::ZERO, None, fastrand::f64()).unwrap_or(retry.largest);
+                self.rest(pause.max(SHORTEST_REST)).await;
+            }
+            let sent = self.send_all(spool).await;
+            let problem = sent.err().map(|refusal| refusal.message);
+            spool.settle(problem.clone());
+            let Some(problem) = problem else { return };
+            self.sender.context.failed(&format!("what is stored stays there: {problem}"));
+            if self.sender.stop.last_try.is_cancelled() {
+                return;
+            }
+            rests = true;
+        }
+    }
+
+    /// Waits for the pause, or until there is a reason to try sooner.
+    async fn rest(&self, pause: Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = self.taken.notified() => {}
+            () = self.sender.stop.last_try.cancelled() => {}
+        }
+    }
+
+    /// Sends one stored request after the other; an error at the first that stays where it is.
+    async fn send_all(&self, spool: &Spool) -> Result<(), Refusal> {
+        while let Some(entry) = spool.oldest() {
+            self.send_entry(spool, &entry).await?;
+        }
+        Ok(())
     }
 
     /// Sends one stored request; an error if it stays where it is.
@@ -294,7 +350,7 @@ impl Lane {
         let items = payload.item_count();
         match self.sender.send(payload).await {
             Ok(()) => {}
-            Err(refusal) if refusal.retryable => return Err(refusal),
+            Err(refusal) if refusal.is_worth_keeping() => return Err(refusal),
             Err(refusal) => context.count_dropped(signal, items, &refusal),
         }
         context.counters.take_back(&context.name, signal, &Tally::Stored, items);
@@ -375,7 +431,7 @@ mod tests {
             spool.put(spans(3)).await.expect("stores");
         }
         let lane = lane(Some(folder.path().to_owned()), &spool);
-        lane.send_stored();
+        lane.send_stored(Begin::AtOnce);
         lane.tasks.close();
         tokio::time::timeout(Duration::from_mins(1), lane.tasks.wait()).await.expect("comes to an end");
         let counters = &lane.sender.context.counters;
