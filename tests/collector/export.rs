@@ -91,6 +91,60 @@ async fn partial_success_is_counted_and_not_sent_again() {
     assert_eq!((&traces["sent"], &traces["rejected"]), (&json!(7), &json!(3)));
 }
 
+/// However long the answer is, the status says that the data was taken.
+#[tokio::test]
+async fn an_answer_of_any_length_is_a_success() {
+    for kind in ["application/x-protobuf", "application/json", "text/plain"] {
+        let sink = Sink::start(vec![Answer::Give(200, vec![("content-type", kind)], vec![b'x'; 70_000].leak())]).await;
+        let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "t")]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+        sink.wait(1).await;
+        assert_eq!(collector.stop().await, 0);
+        let traces = &collector.delivery()["traces"];
+        assert_eq!((sink.seen().len(), json!([traces["sent"], traces["dropped"]])), (1, json!([5, {}])), "{kind}");
+    }
+}
+
+/// 307 and 308 send the request on as it is, within the host; to another one goes neither data nor token. The others would
+/// make it a GET: nothing would be delivered.
+#[tokio::test]
+async fn redirects_are_followed_within_the_host_alone() {
+    let redirect = |status, to: String| Answer::Give(status, vec![("location", to.leak())], b"");
+    let other = Sink::start(vec![GOOD]).await;
+    for (status, place, is_followed) in [
+        (307, "/there?x=1".to_owned(), true),
+        (308, format!("{}/there", other.url()), true),
+        (307, format!("http://localhost:{}/there", other.port), false),
+        (308, "https://".to_owned(), false),
+        (301, "/there".to_owned(), false),
+        (302, "/there".to_owned(), false),
+        (303, "/there".to_owned(), false),
+    ] {
+        let sink = Sink::start(vec![redirect(status, place.clone()), GOOD]).await;
+        let before = other.seen().len();
+        let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "s3cr3t")]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+        sink.wait(1).await;
+        assert_eq!(collector.stop().await, 0);
+        let seen = [sink.seen(), other.seen()[before..].to_vec()].concat();
+        assert_eq!(seen.len(), 1 + usize::from(is_followed), "{status} {place}");
+        let traces = &collector.delivery()["traces"];
+        if is_followed {
+            assert_eq!((seen[1].path.as_str(), &seen[1].body), ("/there", &seen[0].body), "{status} {place}");
+            assert_eq!(seen[1].headers["authorization"], "Bearer s3cr3t");
+            assert_eq!(json!([traces["sent"], traces["dropped"]]), json!([5, {}]), "{status} {place}");
+        } else {
+            assert_eq!(json!([traces["sent"], traces["dropped"]]), json!([0, {format!("http_{status}"): 5}]));
+        }
+    }
+    let sink = Sink::start(vec![redirect(307, "/base/v1/traces".into())]).await;
+    let mut collector = Collector::start(&to(&sink, ""), &[("TOKEN", "t")]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+    sink.wait(10).await;
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!((sink.seen().len(), &collector.delivery()["traces"]["dropped"]), (10, &json!({"redirects": 5})));
+}
+
 /// What an endpoint quotes of the request is in no line and in no report, not even in part.
 #[tokio::test]
 async fn an_endpoint_that_quotes_the_token_is_not_quoted() {

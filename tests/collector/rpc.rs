@@ -31,6 +31,8 @@ pub struct Call {
 pub enum Reply {
     /// A status with details and a message of bytes.
     Give(u32, &'static str, Option<String>, &'static [u8]),
+    /// An HTTP status and a type of what does not speak gRPC.
+    Http(u16, &'static str),
     /// Never.
     Hang,
 }
@@ -95,6 +97,10 @@ async fn take(State(sink): State<RpcSink>, request: Request) -> Response<Body> {
     };
     match &sink.replies[place.min(sink.replies.len() - 1)] {
         Reply::Hang => std::future::pending().await,
+        Reply::Http(status, kind) => {
+            let response = Response::builder().status(*status).header("content-type", *kind);
+            response.body(Body::from("no")).expect("a response")
+        }
         Reply::Give(0, _, _, message) => {
             let mut frame = vec![0];
             frame.extend_from_slice(&u32::try_from(message.len()).expect("small").to_be_bytes());

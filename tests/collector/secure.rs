@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use data_encoding::BASE64_NOPAD;
+use gymrun::otlp::wire::Writer;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::json;
@@ -61,6 +62,47 @@ async fn each_signal_goes_to_its_service_with_the_token() {
     }
 }
 
+/// A partial success of three items with words of this length.
+fn long(words: usize) -> Reply {
+    let mut partial = Writer::new();
+    partial.message_field(1, |partial| {
+        partial.varint_field(1, 3);
+        partial.bytes_field(2, &vec![b'x'; words]);
+    });
+    Reply::Give(0, "", None, partial.into_vec().leak())
+}
+
+/// What does not speak gRPC (a proxy, another server) is understood as grpc-go does it.
+#[tokio::test]
+async fn http_statuses_of_an_endpoint_are_tried_again_where_that_helps() {
+    for (status, is_tried_again) in [
+        (400, false),
+        (401, false),
+        (403, false),
+        (404, false),
+        (405, false),
+        (500, false),
+        (301, false),
+        (429, true),
+        (502, true),
+        (503, true),
+        (504, true),
+    ] {
+        let sink = RpcSink::start(vec![Reply::Http(status, "text/plain"), TAKEN], None).await;
+        let retry = "    tls: {insecure: true}\n    retry_on_failure: {initial_interval: 10ms, max_interval: 50ms}";
+        let text = to(&format!("127.0.0.1:{}", sink.port), retry);
+        let mut collector = Collector::start(&text, &[("TOKEN", "t")]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+        let calls = 1 + usize::from(is_tried_again);
+        eventually("all calls", || sink.calls().len() == calls).await;
+        assert_eq!(collector.stop().await, 0);
+        assert_eq!(sink.calls().len(), calls, "{status}");
+        let traces = &collector.delivery()["traces"];
+        let wanted = if is_tried_again { json!([5, {}]) } else { json!([0, {format!("http_{status}"): 5}]) };
+        assert_eq!(json!([traces["sent"], traces["dropped"]]), wanted, "{status}");
+    }
+}
+
 /// `RESOURCE_EXHAUSTED` is for good unless it says when to come again.
 #[tokio::test]
 async fn statuses_are_obeyed_and_counted() {
@@ -79,6 +121,9 @@ async fn statuses_are_obeyed_and_counted() {
         (vec![Reply::Give(8, "too much", None, b"")], 1, json!([0, 0, {"grpc_8": 5}])),
         (vec![Reply::Give(16, "who are you", None, b"")], 1, json!([0, 0, {"grpc_16": 5}])),
         (vec![Reply::Give(3, "bad", None, b"")], 1, json!([0, 0, {"grpc_3": 5}])),
+        // However long the answer is, the status says that the data was taken.
+        (vec![long(70_000)], 1, json!([2, 3, {}])),
+        (vec![long(5 << 20)], 1, json!([5, 0, {}])),
     ] {
         let sink = RpcSink::start(replies, None).await;
         let retry = "    tls: {insecure: true}\n    retry_on_failure: {initial_interval: 10ms, max_interval: 50ms}";

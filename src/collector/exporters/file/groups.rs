@@ -209,23 +209,42 @@ mod tests {
     use crate::collector::testing;
     use crate::otlp::Signal;
 
-    #[tokio::test]
-    async fn what_comes_to_a_file_that_another_closed_is_written() {
-        let directory = tempfile::tempdir().expect("directory");
-        let context = testing::context("exporters/file");
+    fn groups(directory: &Path, create_directory: Option<u32>) -> Groups {
         let settings = Settings {
-            path: directory.path().join("*.jsonl"),
+            path: directory.join("*.jsonl"),
             append: false,
             flush_interval: Duration::from_hours(1),
-            create_directory: None,
+            create_directory,
             form: Form { protobuf: false, zstd: None },
             rotation: None,
             group_by: None,
         };
         let group_by = GroupBy { attribute: "a".into(), most_open: 1 };
-        let prefix = directory.path().join("").display().to_string();
-        let suffix = ".jsonl".to_owned();
-        let groups = Groups { settings, group_by, prefix, suffix, context: context.clone(), open: Mutex::default() };
+        let prefix = directory.join("").display().to_string();
+        let (suffix, context) = (".jsonl".to_owned(), testing::context("exporters/file"));
+        Groups { settings, group_by, prefix, suffix, context, open: Mutex::default() }
+    }
+
+    #[tokio::test]
+    async fn directories_are_made_with_the_permissions_that_are_told() {
+        let directory = tempfile::tempdir().expect("directory");
+        for (name, mode, wanted) in [("told", Some(0o700), 0o700), ("not told", None, 0o755)] {
+            let groups = groups(directory.path(), mode);
+            groups.writer(groups.path(&format!("{name}/b/x"))).await.expect("opens");
+            for made in [name.to_owned(), format!("{name}/b")] {
+                let made = std::fs::metadata(directory.path().join(made)).expect("is there");
+                // What the umask leaves of them.
+                assert_eq!(std::os::unix::fs::PermissionsExt::mode(&made.permissions()) & 0o777 & !wanted, 0, "{name}");
+            }
+            assert!(directory.path().join(name).join("b/x.jsonl").is_file());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_comes_to_a_file_that_another_closed_is_written() {
+        let directory = tempfile::tempdir().expect("directory");
+        let groups = groups(directory.path(), None);
+        let context = groups.context.clone();
         let (first, _) = groups.writer(groups.path("one")).await.expect("opens");
         let (_, closed) = groups.writer(groups.path("two")).await.expect("opens");
         closed.expect("the first").flush().await;

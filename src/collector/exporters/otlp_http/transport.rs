@@ -112,22 +112,22 @@ impl Http {
         let text =
             |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
         let (content_type, retry_after) = (text(CONTENT_TYPE), text(RETRY_AFTER));
+        let is_success = (200..300).contains(&status);
         let mut body = Vec::new();
-        loop {
+        while body.len() <= ANSWER_LIMIT {
             match answer.chunk().await {
-                // The status is what counts.
-                Ok(Some(_)) if body.len() >= ANSWER_LIMIT && (200..300).contains(&status) => {
-                    let message = "(more than is read)".into();
-                    return Outcome::Accepted(PartialSuccess { rejected: 0, message });
-                }
-                Ok(Some(_)) if body.len() >= ANSWER_LIMIT => break,
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
                 // A status that says no is an answer, however its body ends.
-                Err(_) if !(200..300).contains(&status) => break,
+                Err(_) if !is_success => break,
                 Err(error) => return self.not_answered(&error),
             }
         }
+        if is_success && body.len() > ANSWER_LIMIT {
+            // The status is what counts.
+            return Outcome::Accepted(PartialSuccess { rejected: 0, message: "(more than is read)".into() });
+        }
+        body.truncate(ANSWER_LIMIT);
         answer::read(self.signal, status, content_type.as_deref(), retry_after.as_deref(), &body, &self.secrets)
     }
 
