@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::ServerName;
 
+use super::pem::{certificates, own_chain, own_key};
 use super::trust::{Anything, Roots, Trust};
 use crate::collector::section::Section;
 use crate::diag::Problem;
@@ -33,13 +33,16 @@ impl Version {
         names.into_iter().zip(all).find_map(|(known, version)| (known == name).then_some(version))
     }
 
-    /// Says at `max_version` of a section what is wrong with the two versions that it has.
+    /// Says at `max_version` and `min_version` of a section what is wrong with the two that it has.
     pub fn check(section: &mut Section<'_>, oldest: Option<Self>, newest: Option<Self>) {
         if oldest.zip(newest).is_some_and(|(oldest, newest)| oldest > newest) {
             section.problem("max_version", Problem::new("`max_version` is older than `min_version`"));
         }
         if newest.is_some_and(|newest| newest < Self::V12) {
             section.problem("max_version", Problem::new("this collector does not support TLS below 1.2"));
+        } else if oldest.is_some_and(|oldest| oldest < Self::V12) {
+            let problem = Problem::warning("this collector does not support TLS below 1.2: that is the oldest version");
+            section.problem("min_version", problem);
         }
     }
 }
@@ -97,21 +100,28 @@ impl Material<'_> {
             }
             None => builder.with_no_client_auth(),
         };
+        // An address that the certificate must have is no name to ask for, and the host's would be another one.
+        config.enable_sni = self.server_name.is_none_or(is_name);
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
         Ok(config)
     }
 
-    fn roots(&self) -> Result<Roots, String> {
-        let mut roots = Roots::none();
-        if let Some(pem) = self.authorities {
-            for (place, certificate) in certificates(pem).enumerate() {
-                let wrong = || format!("certificate {} of the authorities cannot be read", place + 1);
-                roots.add(&certificate.map_err(|_| wrong())?).map_err(|()| wrong())?;
-            }
-            if roots.is_empty() {
-                return Err("among the authorities is no certificate".into());
-            }
+    /// What is said about authorities that cannot be read and are left out, while others can; it follows the name of the
+    /// setting.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let (_, unreadable) = listed(self.authorities?).ok()?;
+        let numbers: Vec<String> = unreadable.iter().map(ToString::to_string).collect();
+        match numbers.as_slice() {
+            [] => None,
+            [number] => Some(format!("certificate {number} cannot be read and is left out")),
+            numbers => Some(format!("certificates {} cannot be read and are left out", numbers.join(", "))),
         }
+    }
+
+    fn roots(&self) -> Result<Roots, String> {
+        let mut roots =
+            self.authorities.map_or_else(|| Ok(Roots::none()), |pem| listed(pem).map(|(roots, _)| roots))?;
         if self.authorities.is_none() || self.with_system {
             // What cannot be read there is nobody's mistake here; who is not trusted is said at the first connection.
             for certificate in &rustls_native_certs::load_native_certs().certs {
@@ -122,32 +132,26 @@ impl Material<'_> {
     }
 }
 
+/// The authorities of a bundle, and the numbers of its certificates that cannot be read, from 1.
+fn listed(pem: &[u8]) -> Result<(Roots, Vec<usize>), String> {
+    let mut roots = Roots::none();
+    let mut unreadable = Vec::new();
+    let certificates = certificates(pem);
+    for (place, certificate) in certificates.iter().enumerate() {
+        if certificate.as_ref().is_none_or(|certificate| roots.add(certificate).is_err()) {
+            unreadable.push(place + 1);
+        }
+    }
+    match certificates.len() {
+        0 => Err("among the authorities is no certificate".into()),
+        1 if roots.is_empty() => Err("the certificate of the authority cannot be read".into()),
+        count if roots.is_empty() => Err(format!("none of the {count} certificates of the authorities can be read")),
+        _ => Ok((roots, unreadable)),
+    }
+}
+
 /// Whether the server is told this name when a connection begins: addresses are not.
 #[must_use]
 pub fn is_name(host: &str) -> bool {
     host.trim_matches(['[', ']']).parse::<IpAddr>().is_err()
-}
-
-fn certificates(pem: &[u8]) -> impl Iterator<Item = Result<CertificateDer<'static>, rustls::pki_types::pem::Error>> {
-    CertificateDer::pem_slice_iter(pem)
-}
-
-fn own_chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
-    let chain: Result<Vec<_>, _> = certificates(pem).collect();
-    let chain = chain.map_err(|_| "the own certificate cannot be read".to_owned())?;
-    if chain.is_empty() {
-        Err("where the own certificate should be is none (`BEGIN CERTIFICATE`)".into())
-    } else {
-        Ok(chain)
-    }
-}
-
-fn own_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_slice(pem).map_err(|_| {
-        if pem.windows(9).any(|window| window == b"ENCRYPTED") {
-            "the own key has a passphrase, which is not supported".into()
-        } else {
-            "where the own key should be is none (`BEGIN PRIVATE KEY`)".into()
-        }
-    })
 }

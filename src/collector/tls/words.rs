@@ -166,16 +166,26 @@ fn refusal_words(refusal: &Refusal, keys: &Keys) -> String {
 }
 
 fn name_words(expected: &ServerName<'_>, presented: &[String], server_name: &str) -> String {
+    let is_address = matches!(expected, ServerName::IpAddress(_));
     let expected = expected.to_str();
-    // As rustls writes them: `DnsName("a.test")`, `IpAddress(127.0.0.1)`.
-    let plain = |name: &String| {
-        let inner = name.split_once('(').map_or(name.as_str(), |(_, rest)| rest.trim_end_matches(')'));
-        format!("`{}`", inner.trim_matches('"'))
+    // As rustls writes them: `DnsName("a.test")`, `IpAddress(127.0.0.1)`, and others that no host has.
+    let plain = |name: &String, kind: &str| {
+        let inner = name.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')')?;
+        Some(inner.trim_matches('"').to_owned())
     };
-    let names: Vec<String> = presented.iter().take(8).map(plain).collect();
-    if names.is_empty() {
+    let hosts: Vec<String> = presented.iter().filter_map(|name| plain(name, "DnsName")).collect();
+    if is_address && hosts.iter().any(|host| *host == expected) {
         return format!(
-            "its certificate has no names (subjectAltName), so it is not for `{expected}`: it needs a new one"
+            "its certificate has `{expected}` as the name of a host (DNS in subjectAltName), not as an address (IP): it \
+             needs a new one"
+        );
+    }
+    let addresses = presented.iter().filter_map(|name| plain(name, "IpAddress"));
+    let names: Vec<String> = hosts.into_iter().chain(addresses).take(8).map(|name| format!("`{name}`")).collect();
+    if names.is_empty() {
+        let none = if presented.is_empty() { "no names" } else { "no names of hosts" };
+        return format!(
+            "its certificate has {none} (subjectAltName), so it is not for `{expected}`: it needs a new one"
         );
     }
     let how = if server_name.is_empty() { String::new() } else { format!(", or set `{server_name}`") };
@@ -195,7 +205,10 @@ fn alert_words(alert: AlertDescription, keys: &Keys) -> String {
             format!(": it does not accept our certificate, or the lack of one: look at {}", keys.identity)
         }
         AlertDescription::HandshakeFailure => {
-            format!(": no cipher that both sides have, or it wants a certificate ({})", keys.identity)
+            format!(
+                ": no cipher that both sides have (none with CBC here), or it wants a certificate ({})",
+                keys.identity
+            )
         }
         AlertDescription::ProtocolVersion => ": this collector has TLS 1.2 and 1.3".into(),
         AlertDescription::UnrecognisedName => ": it does not know the name of the host".into(),
@@ -268,6 +281,22 @@ mod tests {
                 "is for `a.test`, `10.0.0.1`, not for `127.0.0.1`",
             ),
             (certificate(not_for(&[])), "no names (subjectAltName)"),
+            (
+                certificate(not_for(&[
+                    "Unsupported(0x01)",
+                    "DirectoryName",
+                    "UniformResourceIdentifier(\"http://x\")",
+                ])),
+                "no names of hosts (subjectAltName), so it is not for `127.0.0.1`",
+            ),
+            (
+                certificate(not_for(&["Unsupported(0x01)", "DnsName(\"a.test\")"])),
+                "is for `a.test`, not for `127.0.0.1`",
+            ),
+            (
+                certificate(not_for(&["DnsName(\"127.0.0.1\")"])),
+                "has `127.0.0.1` as the name of a host (DNS in subjectAltName), not as an address (IP)",
+            ),
             (certificate(CertificateError::UnknownIssuer), "into `ca`"),
             (certificate(CertificateError::Other(authority)), "an authority's"),
             (certificate(CertificateError::Other(extension)), "unsupported critical extension"),

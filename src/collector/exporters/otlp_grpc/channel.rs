@@ -17,6 +17,7 @@ use tower::{Service as _, ServiceExt as _};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
+use crate::collector::log::Log;
 use crate::collector::tls::connection_words;
 use crate::diag::Problem;
 
@@ -24,7 +25,7 @@ use crate::diag::Problem;
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
 /// The channel; a problem names a file that cannot be read.
-pub(super) fn open(settings: &Settings) -> Result<Channel, Problem> {
+pub(super) fn open(settings: &Settings, log: &Log) -> Result<Channel, Problem> {
     let problem =
         |error: tonic::transport::Error| Problem::new(format!("cannot make a gRPC client: {}", words(&error)));
     let (scheme, address) = settings.url.split_once("://").unwrap_or(("http", &settings.url));
@@ -57,7 +58,7 @@ pub(super) fn open(settings: &Settings) -> Result<Channel, Problem> {
     }
     let bad = |_| Problem::new(format!("`{host}` is no name that a certificate can have"));
     let host = ServerName::try_from(host.clone()).map_err(bad)?;
-    let config = Arc::new(settings.tls.configure(&["h2"])?);
+    let config = Arc::new(settings.tls.configure(&["h2"], log)?);
     let connector = tower::service_fn(move |to: Uri| {
         let (config, host) = (config.clone(), host.clone());
         async move { Ok::<_, io::Error>(TokioIo::new(connect(to, config, host).await?)) }

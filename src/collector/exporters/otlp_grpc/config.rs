@@ -125,7 +125,7 @@ impl Exporter for Settings {
     fn start(self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         let signals = signals.to_vec();
         Box::pin(async move {
-            let channel = channel::open(&self)?;
+            let channel = channel::open(&self, &context.log)?;
             let way = |signal| {
                 let transport = Grpc::new(signal, channel.clone(), &self, context.log.secrets().clone());
                 Way { signal, transport: Arc::new(transport) }

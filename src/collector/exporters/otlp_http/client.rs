@@ -8,11 +8,12 @@ use reqwest::{Client, Url, redirect};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
+use crate::collector::log::Log;
 use crate::collector::tls::{connection_words, is_name};
 use crate::diag::Problem;
 
 /// A client, and the URLs and headers changed where the server's name is overridden.
-pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
+pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<Client, Problem> {
     let urls: Vec<&Url> = settings.urls.iter().flatten().collect();
     let mut builder = Client::builder()
         // The transport decides where a request may be sent on to.
@@ -28,7 +29,7 @@ pub(super) fn build(settings: &mut Settings) -> Result<Client, Problem> {
     }
     let name = settings.tls.server_name.clone().filter(|name| is_name(name));
     let protocols: &[&str] = if name.is_some() { &["http/1.1"] } else { &["h2", "http/1.1"] };
-    builder = builder.tls_backend_preconfigured(settings.tls.configure(protocols)?);
+    builder = builder.tls_backend_preconfigured(settings.tls.configure(protocols, log)?);
     if let Some(name) = name {
         builder = builder.dns_resolver(std::sync::Arc::new(At { host: override_host(settings, &name)? })).http1_only();
     }

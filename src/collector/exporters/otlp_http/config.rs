@@ -158,7 +158,7 @@ impl Exporter for Settings {
     fn start(mut self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         let signals = signals.to_vec();
         Box::pin(async move {
-            let client = client::build(&mut self)?;
+            let client = client::build(&mut self, &context.log)?;
             let mut ways = Vec::new();
             for signal in signals {
                 let Some(url) = self.urls[signal as usize].clone() else {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustls::ClientConfig;
 
+use crate::collector::log::Log;
 use crate::collector::section::Section;
 use crate::collector::tls::{Keys, Material, Version};
 use crate::diag::Problem;
@@ -70,8 +71,9 @@ impl Tls {
         section.section("tls", read).unwrap_or_default()
     }
 
-    /// The client's side; `protocols` are offered in this order. A problem names the key and the file.
-    pub fn configure(&self, protocols: &[&str]) -> Result<ClientConfig, Problem> {
+    /// The client's side; `protocols` are offered in this order. A problem names the key and the file, and so does a line of
+    /// `log` about what is left out.
+    pub fn configure(&self, protocols: &[&str], log: &Log) -> Result<ClientConfig, Problem> {
         let read = |pem: &Option<Pem>| pem.as_ref().map(Pem::read).transpose();
         let (authority, certificate, key) = (read(&self.authority)?, read(&self.certificate)?, read(&self.key)?);
         let material = Material {
@@ -83,6 +85,9 @@ impl Tls {
             oldest: self.oldest,
             newest: self.newest,
         };
+        if let (Some(warning), Some(authority)) = (material.warning(), &self.authority) {
+            log.warn(&format!("{}: {warning}", authority.place()));
+        }
         material.configure(protocols).map_err(|why| {
             let places = [&self.authority, &self.certificate, &self.key];
             let places: Vec<String> = places.into_iter().flatten().map(Pem::place).collect();

@@ -183,8 +183,13 @@ fn tls(section: &mut Section<'_>) -> Tls {
     };
     Version::check(section, tls.oldest, tls.newest);
     // The versions have been checked.
-    if let Err(why) = (Tls { oldest: None, newest: None, ..tls.clone() }).check() {
-        section.problem_here(Problem::new(format!("TLS cannot be set up: {why}")));
+    match (Tls { oldest: None, newest: None, ..tls.clone() }).check() {
+        Ok(None) => {}
+        Ok(Some(warning)) => {
+            let key = if matches!(tls.authority, Some(Secret::Inline(_))) { "ca" } else { "ca_file" };
+            section.problem(key, Problem::warning(format!("`{key}`: {warning}")));
+        }
+        Err(why) => section.problem_here(Problem::new(format!("TLS cannot be set up: {why}"))),
     }
     tls
 }

@@ -103,7 +103,7 @@ impl Tls {
     fn contents(&self) -> Result<Vec<String>, String> {
         let identity = self.identity.as_ref();
         let secrets = [self.authority.as_ref(), identity.map(|pair| &pair.0), identity.map(|pair| &pair.1)];
-        secrets.into_iter().map(|secret| secret.map_or(Ok(String::new()), Secret::read)).collect()
+        secrets.into_iter().map(|secret| secret.map_or(Ok(String::new()), Secret::read_pem)).collect()
     }
 
     /// The name that the target is told and must have; an address is only checked.
@@ -112,13 +112,28 @@ impl Tls {
         self.server_name.as_deref().filter(|name| is_name(name))
     }
 
-    /// Checks that certificates and keys can be read and used.
+    /// Checks that certificates and keys can be read and used; what is said about authorities that cannot be.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<Option<String>, String> {
+        let contents = self.contents()?;
         let settings = ClientSettings { follow_redirects: true, http2: true, tls: self.clone(), named_host: None };
-        secure(&settings, &self.contents()?).map(drop)
+        secure(&settings, &contents)?;
+        Ok(self.material(&contents)?.warning())
+    }
+
+    fn material<'a>(&'a self, contents: &'a [String]) -> Result<Material<'a>, String> {
+        let [authority, certificate, key] = contents else { return Err("no certificates".into()) };
+        Ok(Material {
+            authorities: self.authority.as_ref().map(|_| authority.as_bytes()),
+            with_system: false,
+            identity: self.identity.as_ref().map(|_| (certificate.as_bytes(), key.as_bytes())),
+            server_name: self.server_name.as_deref(),
+            skip_verify: self.skip_verify,
+            oldest: self.oldest,
+            newest: self.newest,
+        })
     }
 }
 
@@ -131,16 +146,7 @@ fn base(settings: &ClientSettings) -> reqwest::ClientBuilder {
 
 fn secure(settings: &ClientSettings, contents: &[String]) -> Result<Client, String> {
     let tls = &settings.tls;
-    let [authority, certificate, key] = contents else { return Err("no certificates".into()) };
-    let material = Material {
-        authorities: tls.authority.as_ref().map(|_| authority.as_bytes()),
-        with_system: false,
-        identity: tls.identity.as_ref().map(|_| (certificate.as_bytes(), key.as_bytes())),
-        server_name: tls.server_name.as_deref(),
-        skip_verify: tls.skip_verify,
-        oldest: tls.oldest,
-        newest: tls.newest,
-    };
+    let material = tls.material(contents)?;
     let protocols: &[&str] = if has_http2(settings) { &["h2", "http/1.1"] } else { &["http/1.1"] };
     let mut builder = base(settings).tls_backend_preconfigured(material.configure(protocols)?);
     if let (Some(name), Some(host)) = (tls.told_name(), &settings.named_host) {

@@ -37,6 +37,19 @@ impl Secret {
                 .map_err(|error| format!("cannot read {}: {error}", path.display())),
         }
     }
+
+    /// Certificates or a key as they are now. What is between them may be in any encoding.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read_pem(&self) -> Result<String, String> {
+        match self {
+            Self::Inline(text) => Ok(text.clone()),
+            Self::File(path) => std::fs::read(path)
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                .map_err(|error| format!("cannot read {}: {error}", path.display())),
+        }
+    }
 }
 
 /// Who asks.
