@@ -133,6 +133,18 @@ async fn a_target_may_show_a_certificate_that_is_its_own_authority() {
     }
 }
 
+/// One that cannot be read takes none of the others with it.
+#[tokio::test]
+async fn a_damaged_certificate_is_left_out_and_named() {
+    let Some(endpoint) = Endpoint::showing("chains/good.pem") else { return };
+    let mut collector = Collector::start(&to(endpoint.port, "ca_file: DATA/chains/damaged-ca.pem"), &[]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(collector.delivery()["traces"]["sent"], json!(1), "{}", collector.stderr());
+    let stderr = collector.stderr();
+    assert!(stderr.contains("`tls.ca_file` ") && stderr.contains("certificate 1 cannot be read"), "{stderr}");
+}
+
 fn said(collector: &Collector, own: &str, wrong: Option<&str>, worked: bool) {
     let stderr = collector.stderr();
     assert_eq!(worked, wrong.is_none(), "{own}: {stderr}");

@@ -180,6 +180,7 @@ fn name_words(expected: &ServerName<'_>, presented: &[String], server_name: &str
              needs a new one"
         );
     }
+    let is_broad = hosts.iter().any(|host| host.strip_prefix("*.").is_some_and(|zone| !zone.contains('.')));
     let addresses = presented.iter().filter_map(|name| plain(name, "IpAddress"));
     let names: Vec<String> = hosts.into_iter().chain(addresses).take(8).map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
@@ -189,7 +190,8 @@ fn name_words(expected: &ServerName<'_>, presented: &[String], server_name: &str
         );
     }
     let how = if server_name.is_empty() { String::new() } else { format!(", or set `{server_name}`") };
-    format!("its certificate is for {}, not for `{expected}`: reach it by such a name{how}", names.join(", "))
+    let broad = if is_broad { " (a `*` in front of a single word stands for no host here)" } else { "" };
+    format!("its certificate is for {}{broad}, not for `{expected}`: reach it by such a name{how}", names.join(", "))
 }
 
 fn alert_words(alert: AlertDescription, keys: &Keys) -> String {

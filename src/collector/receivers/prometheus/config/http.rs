@@ -187,7 +187,7 @@ fn tls(section: &mut Section<'_>) -> Tls {
         Ok(None) => {}
         Ok(Some(warning)) => {
             let key = if matches!(tls.authority, Some(Secret::Inline(_))) { "ca" } else { "ca_file" };
-            section.problem(key, Problem::warning(format!("`{key}`: {warning}")));
+            section.problem(key, Problem::warning(warning));
         }
         Err(why) => section.problem_here(Problem::new(format!("TLS cannot be set up: {why}"))),
     }

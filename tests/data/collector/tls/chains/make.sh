@@ -99,6 +99,12 @@ own own-for-clients 'extendedKeyUsage = clientAuth\n'
 own own-any-purpose 'extendedKeyUsage = anyExtendedKeyUsage\n'
 own own-critical '1.2.3.4 = critical, ASN1:NULL\n'
 
+# Two authorities, of whom the first is damaged.
+{
+    printf -- '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
+    cat good.pem
+} > "$here/damaged-ca.pem"
+
 # Names of other kinds.
 names='subjectAltName = email:a@b.test, URI:http://b.test, dirName:there\n[there]\nCN = x\n'
 pair names-of-others good

@@ -129,6 +129,18 @@ fn values_of_a_job() {
             "tls_config: {min_version: TLS13, max_version: TLS12}",
             "tls_config.max_version: `max_version` is older than `min_version`",
         ),
+        (
+            "tls_config: {min_version: TLS10}",
+            "tls_config.min_version: this collector does not support TLS below 1.2: that is the oldest version",
+        ),
+        (
+            concat!(
+                "tls_config: {ca_file: ",
+                env!("CARGO_MANIFEST_DIR"),
+                "/tests/data/collector/tls/chains/damaged-ca.pem}"
+            ),
+            "tls_config.ca_file: certificate 1 cannot be read and is left out",
+        ),
         ("proxy_url: http://x", "proxy_url: `proxy_url` is not supported by this collector"),
     ] {
         let found = of_job(&format!("    {keys}\n"));
