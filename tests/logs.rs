@@ -89,6 +89,8 @@ fn a_job_goes_on_though_its_disk_is_full() {
         "events are not in events.jsonl",
         "cannot write result.json",
         "bytes of its output are not in its log",
+        // Why the driver failed is asked, too.
+        "is full, 0 B of 1.00 MiB left: make room, or choose another `--output-path`",
     ] {
         assert!(ended.stderr.contains(part), "no {part} in {}", ended.stderr);
     }

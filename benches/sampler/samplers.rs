@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-use gymrun::procfs::{Census, Identity, Members, Proc};
+use gymrun::procfs::{Census, Ends, Identity, Members, Proc};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::statistics::Series;
@@ -56,7 +56,7 @@ impl Ours {
     pub fn begin(root: i32) -> Self {
         let root: Identity = Proc::default().identity(root).expect("it runs");
         Self {
-            census: Census::new(Proc::default()),
+            census: Census::new(Proc::default(), Ends::default()),
             unit: Members { root, mark: "GYMRUN_PROCESS=bench:none".into(), cgroup: None },
         }
     }

@@ -47,7 +47,7 @@ pub struct TreeSample {
     /// Proportional set of the whole tree; left out when it was not read, or one process could not give it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pss: Option<u64>,
-    /// Processes in the tree (threads count once).
+    /// Processes in the tree (threads count once); 0 once after the last has ended, which tells the CPU time to its end.
     pub processes: u32,
     /// The greatest `rss` since the sampler started.
     pub peak_rss: u64,

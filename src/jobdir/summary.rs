@@ -235,7 +235,8 @@ impl Summary {
                 self.cgroup_memory = sample.cgroup.or(self.cgroup_memory);
                 for tree in &sample.trees {
                     self.change(&tree.process, |p| {
-                        p.peak_rss = Some(tree.peak_rss);
+                        // One that ended before memory was sampled is told for its CPU time alone.
+                        p.peak_rss = (tree.peak_rss > 0).then_some(tree.peak_rss).or(p.peak_rss);
                         p.peak_pss = tree.peak_pss.or(p.peak_pss);
                         // One that was started again counts from nothing, and what it had before is kept.
                         if p.sampled_pid.replace(tree.pid).is_some_and(|former| former != tree.pid) {

@@ -9,7 +9,8 @@ use std::io;
 use std::time::Duration;
 
 use super::account::{Account, Gone};
-use super::identity::{Identity, Proc};
+use super::ends::Ends;
+use super::identity::{Identity, Proc, Stat};
 use super::kept::Files;
 use super::memory::TreeMemory;
 use super::tree::Members;
@@ -24,6 +25,10 @@ pub struct Census {
     /// By the root of the unit.
     trees: HashMap<Identity, Tree>,
     round: u64,
+    /// The last looks at roots that have ended,
+    ends: Ends,
+    /// and those of them that were there before this round.
+    ended: HashMap<i32, Stat>,
 }
 
 #[derive(Debug)]
@@ -63,14 +68,15 @@ enum Found {
 }
 
 impl Census {
-    /// Knows nobody yet.
+    /// Knows nobody yet. A root that is noted in `ends` before it is reaped is looked at once more as it was then.
     #[must_use]
-    pub fn new(proc: Proc) -> Self {
-        Self::with(proc, Files::within_limit())
+    pub fn new(proc: Proc, ends: Ends) -> Self {
+        Self::with(proc, ends, Files::within_limit())
     }
 
-    pub(super) fn with(proc: Proc, files: Files) -> Self {
-        Self { proc, files, known: HashMap::new(), trees: HashMap::new(), round: 0 }
+    pub(super) fn with(proc: Proc, ends: Ends, files: Files) -> Self {
+        let (known, trees) = (HashMap::new(), HashMap::new());
+        Self { proc, files, known, trees, round: 0, ends, ended: HashMap::new() }
     }
 
     /// Finds out who is in the trees of `units` now. `adopted` are the children of gymrun that nobody spawned directly.
@@ -78,6 +84,7 @@ impl Census {
     /// An error says that gymrun or the machine is out of descriptors, so that the trees could not be seen whole.
     pub fn walk(&mut self, units: &[Members], adopted: &[i32]) -> io::Result<()> {
         self.round += 1;
+        self.ended.extend(self.ends.take_all());
         let mut former = std::mem::take(&mut self.trees);
         for unit in units {
             let mut tree = former.remove(&unit.root).unwrap_or_default();
@@ -98,6 +105,7 @@ impl Census {
         let steps = unseen.map(|(pid, known)| Step { pid: *pid, owner: known.owner, found: Found::Before }).collect();
         self.follow(steps);
         self.whole()?;
+        self.ended.clear();
         self.close_accounts();
         Ok(())
     }
@@ -120,7 +128,7 @@ impl Census {
     }
 
     /// The CPU time that a unit's tree has taken up to the last walk, ended processes included. It never falls. What a
-    /// process took between its last look and its end is missing if nobody in the tree waited for it.
+    /// process took between its last look and its end is missing if it is not the root and nobody in the tree waited for it.
     #[must_use]
     pub fn cpu_time(&self, root: Identity) -> Duration {
         let ticks = self.trees.get(&root).map_or(0, |tree| tree.account.total());
@@ -173,9 +181,12 @@ impl Census {
             if self.files.in_trouble() {
                 return false;
             }
+            if self.look_back(step) {
+                return true;
+            }
             self.bury(step.pid);
         }
-        let Some(watched) = Watched::open(step.pid, &self.proc, &mut self.files) else { return false };
+        let Some(watched) = Watched::open(step.pid, &self.proc, &mut self.files) else { return self.look_back(step) };
         // Whoever has the pid by now need not be who was meant.
         let meant = match step.found {
             Found::Root => watched.stat.identity == step.owner,
@@ -188,6 +199,25 @@ impl Census {
             self.join(step);
         }
         meant
+    }
+
+    /// Takes in the last look at a root that has ended; whether there is one.
+    fn look_back(&mut self, step: &Step) -> bool {
+        if !matches!(step.found, Found::Root) {
+            return false;
+        }
+        let before = self.ended.remove(&step.pid).filter(|stat| stat.identity == step.owner);
+        let Some(last) = before.or_else(|| self.ends.take(step.owner)) else { return false };
+        let (owner, round) = (step.owner, self.round);
+        let new = || Known { watched: Watched::from(last), owner, round };
+        let known = self.known.entry(step.pid).or_insert_with(new);
+        if known.watched.stat.identity != owner {
+            return false;
+        }
+        known.watched.take_in(last);
+        (known.round, known.owner) = (round, owner);
+        self.join(step);
+        true
     }
 
     fn join(&mut self, step: &Step) {

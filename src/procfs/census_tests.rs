@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::census::Census;
+use super::ends::Ends;
 use super::identity::{Identity, Proc};
 use super::kept::Files;
 use super::memory::{TreeMemory, page_size};
@@ -53,6 +54,7 @@ impl Made {
 struct Bed {
     folder: tempfile::TempDir,
     census: Census,
+    ends: Ends,
 }
 
 impl Bed {
@@ -62,8 +64,9 @@ impl Bed {
 
     fn keeping(files: usize) -> Self {
         let folder = tempfile::tempdir().expect("a scratch directory");
-        let census = Census::with(Proc::at(folder.path()), Files::with(files));
-        Self { folder, census }
+        let ends = Ends::default();
+        let census = Census::with(Proc::at(folder.path()), ends.clone(), Files::with(files));
+        Self { folder, census, ends }
     }
 
     fn root(&self) -> &Path {
@@ -264,6 +267,50 @@ fn time_of_children_moves_to_who_waited_and_is_kept_otherwise() {
         let (memory, cpu) = bed.look(&[]);
         assert_eq!((memory.processes, cpu), (0, 350));
     }
+}
+
+#[test]
+fn a_root_is_looked_at_once_more_as_it_was_at_its_end() {
+    for files in [0, 1000] {
+        // It may have been seen before, with a child that it has waited for since, or never.
+        for seen in [true, false] {
+            let mut bed = Bed::keeping(files);
+            let root = bed.root().to_owned();
+            Made::new(10, 1).write(&root, "11 12");
+            Made::new(11, 10).write(&root, "");
+            Made::new(12, 10).write(&root, "");
+            if seen {
+                assert_eq!(bed.look(&[]).1, 300);
+            }
+            Made::end(11, &root);
+            Made { state: 'Z', own: 150, waited: 140, ..Made::new(10, 1) }.write(&root, "");
+            bed.ends.note(&Proc::at(&root), 10);
+            Made::end(10, &root);
+            let (memory, cpu) = bed.look(&[12]);
+            // The other child, an orphan by now, is known by its group, or because it was seen.
+            assert_eq!((memory.processes, cpu), (1, 390), "{seen}");
+            Made { parent: 1, own: 160, ..Made::new(12, 1) }.write(&root, "");
+            assert_eq!(bed.look(&[12]).1, 450);
+            Made::end(12, &root);
+            for _ in 0..2 {
+                let (memory, cpu) = bed.look(&[]);
+                assert_eq!((memory.processes, cpu), (0, 450));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_another_process_of_that_pid_showed_is_not_the_roots() {
+    let mut bed = Bed::new();
+    let root = bed.root().to_owned();
+    Made::new(10, 1).write(&root, "");
+    assert_eq!(bed.look(&[]).1, 100);
+    Made { started: 8, own: 900, ..Made::new(10, 1) }.write(&root, "");
+    bed.ends.note(&Proc::at(&root), 10);
+    assert_eq!(bed.look(&[]).1, 100);
+    Made::end(10, &root);
+    assert_eq!(bed.look(&[]).1, 100);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod census;
 #[cfg(test)]
 mod census_tests;
 mod cgroup;
+mod ends;
 mod identity;
 mod kept;
 mod listener;
@@ -22,6 +23,7 @@ mod watched;
 
 pub use census::{Census, now};
 pub use cgroup::{CgroupVersion, Cgroups, MemoryCgroup};
+pub use ends::Ends;
 pub use identity::{Identity, Proc, Stat};
 pub use listener::{Holder, Listener};
 pub use listening::ListenerQuery;

@@ -15,7 +15,9 @@ impl Family {
     /// The child runs this command of a shell.
     #[expect(clippy::disallowed_methods, reason = "these processes are none of gymrun's")]
     pub(crate) fn start(command: &str) -> Self {
-        let script = format!("{command} >/dev/null & echo $!; exec sleep 300");
+        // As long as the parent is a shell it would wait.
+        let after = "until grep -qx sleep /proc/$$/comm; do :; done";
+        let script = format!("{{ {after}; {command}; }} >/dev/null & echo $!; exec sleep 300");
         let mut parent = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().expect("a shell");
         let mut line = String::new();
         BufReader::new(parent.stdout.take().expect("a pipe")).read_line(&mut line).expect("a pid");

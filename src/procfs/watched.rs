@@ -41,17 +41,22 @@ impl Watched {
     pub(super) fn open(pid: i32, proc: &Proc, files: &mut Files) -> Option<Self> {
         let mut stat_file = None;
         let stat = Stat::parse(files.read(&mut stat_file, || proc.file(pid, "stat")).ok()?)?;
-        Some(Self {
-            pid,
+        Some(Self { stat_file, ..Self::from(stat) })
+    }
+
+    /// What is known by one look.
+    pub(super) fn from(stat: Stat) -> Self {
+        Self {
+            pid: stat.identity.pid,
             stat,
             waited_before: 0,
-            stat_file,
+            stat_file: None,
             statm: None,
             rollup: None,
             rollup_stack: 0,
             threads: Vec::new(),
             own_space: false,
-        })
+        }
     }
 
     /// Looks again; whether it is still that very process.
@@ -61,6 +66,12 @@ impl Watched {
         let Some(now) = read.and_then(Stat::parse).filter(|now| now.identity == self.stat.identity) else {
             return false;
         };
+        self.take_in(now);
+        true
+    }
+
+    /// Takes in a look at it.
+    pub(super) fn take_in(&mut self, now: Stat) {
         self.waited_before = self.stat.waited_ticks;
         // What is read at two times must not run backwards for it.
         let former = std::mem::replace(&mut self.stat, now);
@@ -72,7 +83,6 @@ impl Watched {
         if !now.alive() {
             self.threads.clear();
         }
-        true
     }
 
     /// All CPU time that it is known to have taken, with what it waited for, in clock ticks.

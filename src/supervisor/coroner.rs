@@ -15,7 +15,7 @@ use super::counter::Counter;
 use super::resolve::Resolved;
 use super::slot::Slot;
 use crate::events::{EventKind, ExitStatus, Explanation, Held, MemoryAtDeath, Place, Sample, Sink};
-use crate::procfs::{CgroupVersion, Cgroups, MemoryCgroup, Proc, Remains, Space};
+use crate::procfs::{CgroupVersion, Cgroups, Ends, MemoryCgroup, Proc, Remains, Space};
 
 /// A file system that does not answer costs its part of an explanation.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -25,6 +25,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 pub(super) struct Coroner {
     proc: Proc,
     cgroups: Cgroups,
+    ends: Ends,
     seen: Mutex<Seen>,
 }
 
@@ -114,7 +115,7 @@ impl Coroner {
             host: proc.oom_kills().map(|value| Counter::new(value, now)),
             held: HashMap::new(),
         };
-        Self { proc, cgroups, seen: Mutex::new(seen) }
+        Self { proc, cgroups, ends: Ends::default(), seen: Mutex::new(seen) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Seen> {
@@ -157,7 +158,8 @@ impl Coroner {
         if let Some(own) = &mut seen.own {
             own.look(at);
         }
-        for tree in &sample.trees {
+        // One without processes is told once more for its CPU time alone.
+        for tree in sample.trees.iter().filter(|tree| tree.processes > 0) {
             let held = HeldAt { bytes: tree.pss.unwrap_or(tree.rss), proportional: tree.pss.is_some(), at };
             match seen.held.get_mut(&tree.process) {
                 Some((pid, samples)) if *pid == tree.pid => *samples = [samples[1], held],
@@ -174,11 +176,18 @@ impl Coroner {
         }
     }
 
-    /// Reads what a process still shows that has ended and is not reaped yet.
+    /// Reads what a process still shows that has ended and is not reaped yet, unless it was asked to end.
     pub(super) fn inspect(&self, slot: &Slot, status: ExitStatus) {
-        if let (false, None, Some(root)) = (status.success(), slot.asked.get(), slot.root.get()) {
+        let (None, Some(root)) = (slot.asked.get(), slot.root.get()) else { return };
+        self.ends.note(&self.proc, root.pid);
+        if !status.success() {
             let _ = slot.remains.set(Remains::of(&self.proc, &self.cgroups, root.pid));
         }
+    }
+
+    /// The last looks at processes that nobody asked to end.
+    pub(super) fn ends(&self) -> Ends {
+        self.ends.clone()
     }
 
     /// The end of a process's log, if it is wanted, and why it died, if it has.

@@ -299,7 +299,7 @@ impl Host for LocalHost {
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
         let disk = Arc::clone(&self.disk);
         let sink = self.coroner.sees(&self.setting.sink).followed_by(move || disk.look());
-        match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, Proc::default()) {
+        match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, Proc::default(), self.coroner.ends()) {
             Ok(sampler) => {
                 // Its beat is the disk's, too.
                 self.disk_beat.abort();

@@ -13,7 +13,7 @@ use super::resolve::seconds;
 use super::sampling::Work;
 use crate::events::Sink;
 use crate::plan::{Kind, MemoryPlan};
-use crate::procfs::{Members, Proc};
+use crate::procfs::{Ends, Members, Proc};
 
 /// Limits of the last sample.
 const LAST: Duration = Duration::from_secs(5);
@@ -52,12 +52,12 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Starts the thread, which reads `proc`.
-    pub fn start(plan: &MemoryPlan, units: Vec<Sampled>, sink: Sink, proc: Proc) -> io::Result<Self> {
+    /// Starts the thread, which reads `proc`, and takes in what is noted in `ends` of the units' roots before they are reaped.
+    pub fn start(plan: &MemoryPlan, units: Vec<Sampled>, sink: Sink, proc: Proc, ends: Ends) -> io::Result<Self> {
         let sink = Arc::new(Mutex::new(Some(sink)));
         let (orders, inbox) = mpsc::channel();
         let interval = seconds(plan.interval_seconds).max(Duration::from_millis(10));
-        let mut work = Work::new(plan, Arc::clone(&sink), proc);
+        let mut work = Work::new(plan, Arc::clone(&sink), proc, ends);
         for unit in units {
             work.add(unit);
         }
@@ -138,7 +138,7 @@ mod tests {
     use super::{Pace, Sampled, Sampler};
     use crate::events::{EventKind, Sample, Sink};
     use crate::plan::{Kind, MemoryPlan, MemoryScope};
-    use crate::procfs::{Identity, Members, Proc};
+    use crate::procfs::{Ends, Identity, Members, Proc};
 
     fn process(root: &Path, pid: i32) {
         let task = root.join(format!("{pid}/task/{pid}"));
@@ -169,7 +169,7 @@ mod tests {
                 seen.lock().expect("nobody panics here").push(*sample);
             }
         });
-        (Sampler::start(&plan, units, sink, Proc::at(root)).expect("it starts"), samples)
+        (Sampler::start(&plan, units, sink, Proc::at(root), Ends::default()).expect("it starts"), samples)
     }
 
     #[tokio::test]

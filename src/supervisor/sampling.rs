@@ -11,7 +11,7 @@ use super::sampler::Sampled;
 use crate::events::{CgroupMemory, EventKind, HostMemory, Sample, Sink, TreeSample};
 use crate::plan::{Kind, MemoryPlan};
 use crate::process;
-use crate::procfs::{Census, Members, MemoryCgroup, Proc, TreeMemory};
+use crate::procfs::{Census, Ends, Identity, Members, MemoryCgroup, Proc, TreeMemory};
 
 /// What the sampler's thread works on.
 pub(super) struct Work {
@@ -20,6 +20,10 @@ pub(super) struct Work {
     /// `None`: the proportional set is never read.
     schedule: Option<PssSchedule>,
     units: Vec<Sampled>,
+    /// What units were before they were started again, until it is told how much they took to their end.
+    former: Vec<Sampled>,
+    /// Roots of trees without processes of which that was told.
+    told: HashSet<Identity>,
     running: HashSet<String>,
     /// RSS and PSS of each unit.
     peaks: HashMap<String, (u64, Option<u64>)>,
@@ -36,18 +40,20 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new(plan: &MemoryPlan, sink: Arc<Mutex<Option<Sink>>>, proc: Proc) -> Self {
+    pub(super) fn new(plan: &MemoryPlan, sink: Arc<Mutex<Option<Sink>>>, proc: Proc, ends: Ends) -> Self {
         let schedule = || {
             let [tick, pss] = [plan.interval_seconds, plan.pss_interval_seconds].map(seconds);
             PssSchedule::new(pss, tick, plan.pss_rss_change, Instant::now())
         };
         Self {
-            census: Census::new(proc.clone()),
+            census: Census::new(proc.clone(), ends),
             cgroup: proc.cgroups().memory(std::process::id().cast_signed()),
             cgroup_peak: 0,
             proc,
             schedule: plan.enabled.then(schedule),
             units: Vec::new(),
+            former: Vec::new(),
+            told: HashSet::new(),
             running: HashSet::new(),
             peaks: HashMap::new(),
             host_peak: 0,
@@ -60,7 +66,8 @@ impl Work {
     pub(super) fn add(&mut self, unit: Sampled) {
         self.running.insert(unit.process.clone());
         // One that was started again has another root.
-        self.units.retain(|other| other.process != unit.process);
+        let former = self.units.extract_if(.., |other| other.process == unit.process);
+        self.former.extend(former.filter(|former| former.included && !self.told.remove(&former.members.root)));
         if let Some(schedule) = &mut self.schedule {
             schedule.forget(&unit.process);
         }
@@ -110,14 +117,22 @@ impl Work {
 
     fn trees(&mut self, now: Instant, all_pss: bool, moved_pss: bool) -> io::Result<Vec<TreeSample>> {
         let included: Vec<Sampled> = self.units.iter().filter(|u| u.included).cloned().collect();
-        let members: Vec<Members> = included.iter().map(|u| u.members.clone()).collect();
+        let members: Vec<Members> = self.former.iter().chain(&included).map(|u| u.members.clone()).collect();
         self.census.walk(&members, &process::adopted())?;
-        let mut trees = Vec::new();
+        let mut trees: Vec<TreeSample> = std::mem::take(&mut self.former)
+            .into_iter()
+            .map(|unit| self.tree(unit, &TreeMemory::default()))
+            .filter(|tree| tree.cpu_seconds > 0.0)
+            .collect();
         for unit in included {
             let memory = self.memory(&unit, now, all_pss, moved_pss)?;
+            let root = unit.members.root;
             if memory.processes > 0 {
-                trees.push(self.tree(unit, &memory));
+                self.told.remove(&root);
+            } else if self.census.cpu_time(root).is_zero() || !self.told.insert(root) {
+                continue;
             }
+            trees.push(self.tree(unit, &memory));
         }
         Ok(trees)
     }

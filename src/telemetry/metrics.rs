@@ -16,7 +16,8 @@ use crate::events::{CgroupMemory, HostMemory, Sample, TreeSample};
 pub(super) struct Latest(Arc<Mutex<Option<Sample>>>);
 
 impl Latest {
-    /// Takes in a sample. A reading of PSS that was not exported yet stays for the next export.
+    /// Takes in a sample. A reading of PSS that was not exported yet stays for the next export, and so does the CPU time of a
+    /// tree without processes.
     pub(super) fn set(&self, sample: &Sample) {
         let mut sample = sample.clone();
         let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -24,6 +25,8 @@ impl Latest {
             let last = latest.iter().flat_map(|s| &s.trees).find(|t| (&t.process, t.pid) == (&tree.process, tree.pid));
             tree.pss = tree.pss.or_else(|| last.and_then(|last| last.pss));
         }
+        let ended = latest.take().into_iter().flat_map(|sample| sample.trees).filter(|tree| tree.processes == 0);
+        sample.trees.extend(ended);
         *latest = Some(sample);
     }
 
@@ -64,7 +67,7 @@ pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest, memory: boo
         .with_unit("By")
         .with_callback(move |gauge| {
             sample.change(|sample| {
-                for tree in &mut sample.trees {
+                for tree in sample.trees.iter_mut().filter(|tree| tree.processes > 0) {
                     let pss = tree.pss.take();
                     observe_memory(gauge, tree, Some(tree.rss), pss);
                 }
@@ -83,7 +86,10 @@ pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest, memory: boo
         .with_description("CPU time of a process tree, ended processes included")
         .with_unit("s")
         .with_callback(move |counter| {
-            sample.read(|s| s.trees.iter().for_each(|tree| counter.observe(tree.cpu_seconds, &attributes(tree))));
+            sample.change(|sample| {
+                sample.trees.iter().for_each(|tree| counter.observe(tree.cpu_seconds, &attributes(tree)));
+                sample.trees.retain(|tree| tree.processes > 0);
+            });
         })
         .build();
     host_gauge(&meter, latest, "gym.host.memory.usage", "Memory in use on the host", |h| h.used);
@@ -110,7 +116,11 @@ fn tree_gauge(
         .u64_observable_gauge(name)
         .with_unit(unit)
         .with_description(description)
-        .with_callback(move |gauge| latest.read(|sample| sample.trees.iter().for_each(|tree| observe(gauge, tree))))
+        .with_callback(move |gauge| {
+            latest.read(|sample| {
+                sample.trees.iter().filter(|tree| tree.processes > 0).for_each(|tree| observe(gauge, tree));
+            });
+        })
         .build();
 }
 
@@ -279,5 +289,18 @@ mod tests {
         latest.set(&sample(7, Some(6)));
         latest.set(&sample(8, None));
         assert_eq!(pss(), None);
+        // The CPU time of one that has ended is exported once, however many samples come before, and nothing else of it.
+        let mut ended = sample(9, None);
+        (ended.trees[0].processes, ended.trees[0].cpu_seconds) = (0, 0.75);
+        latest.set(&ended);
+        latest.set(&sample(8, None));
+        latest.set(&sample(8, None));
+        for told in [1, 0] {
+            provider.force_flush().expect("it is exported");
+            let found = kept.0.lock().expect("nobody panics here").clone();
+            let count = |name: &str| found.iter().filter(|(other, ..)| other == name).count();
+            assert_eq!((count("gym.server.cpu.time"), count("gym.server.processes")), (1 + told, 1), "{found:?}");
+            assert_eq!(found.contains(&("gym.server.cpu.time".into(), String::new(), 0.75)), told == 1, "{found:?}");
+        }
     }
 }

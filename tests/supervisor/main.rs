@@ -20,6 +20,7 @@ mod child_memory;
 mod clock;
 mod collector;
 mod containment;
+mod cpu;
 mod deaths;
 mod disk;
 mod end;
@@ -51,6 +52,7 @@ const CASES: &[&[cases::Case]] = &[
     trees::CASES,
     containment::CASES,
     memory::CASES,
+    cpu::CASES,
     output::CASES,
     logs::CASES,
     disk::CASES,

@@ -25,9 +25,7 @@ pub const CASES: &[Case] = &[
     ("who_left_the_tree_without_a_mark_is_still_counted", who_left_the_tree_without_a_mark_is_still_counted),
     ("names_and_reserved_addresses_mislead_nobody", names_and_reserved_addresses_mislead_nobody),
     ("many_regions_are_counted_whole", many_regions_are_counted_whole),
-    ("cpu_time_is_neither_lost_nor_counted_twice", cpu_time_is_neither_lost_nor_counted_twice),
     ("many_processes_and_few_descriptors", many_processes_and_few_descriptors),
-    ("a_sample_of_many_processes_is_cheap", a_sample_of_many_processes_is_cheap),
 ];
 
 fn mib(value: &Value) -> u64 {
@@ -35,7 +33,7 @@ fn mib(value: &Value) -> u64 {
 }
 
 /// The trees of a process in all samples.
-fn trees<'a>(events: &'a [Value], process: &str) -> Vec<&'a Value> {
+pub fn trees<'a>(events: &'a [Value], process: &str) -> Vec<&'a Value> {
     let samples = events.iter().filter(|event| event["event"] == "memory_sampled");
     samples.flat_map(|s| s["trees"].as_array().expect("a list")).filter(|tree| tree["process"] == process).collect()
 }
@@ -290,41 +288,6 @@ fn many_regions_are_counted_whole() {
     assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
 }
 
-fn cpu_time_is_neither_lost_nor_counted_twice() {
-    let job = json!({
-        "servers": {
-            "waits": server("serve:${port:self} wait:@DIR/go run { run { burn:0.6 } burn:0.4 } append:@DIR/done:x forever"),
-            "ignores": server("ignore:CHLD serve:${port:self} wait:@DIR/go fork { burn:1 } sleep:0.1 append:@DIR/done:x forever"),
-            "daemons": server("serve:${port:self} wait:@DIR/go daemon { burn:1 append:@DIR/done:x } forever"),
-        },
-        "interval_seconds": 0.05,
-        "driver": driver("wait:@DIR/seen"),
-    });
-    let running = Job::start(&job);
-    let cpu = |name: &str| trees(&running.events(), name).last().and_then(|t| t["cpu_seconds"].as_f64()).unwrap_or(0.0);
-    eventually("a first sample", || {
-        (cpu("waits") >= 0.0 && !trees(&running.events(), "waits").is_empty()).then_some(())
-    });
-    let before = ["waits", "ignores", "daemons"].map(cpu);
-    std::fs::write(running.path("go"), "").expect("a scratch file");
-    let processes = |name: &str| trees(&running.events(), name).last().map(|tree| tree["processes"].clone());
-    eventually("all have burnt", || {
-        let done = std::fs::read_to_string(running.path("done")).unwrap_or_default().lines().count() == 3;
-        (done && ["waits", "ignores", "daemons"].iter().all(|name| processes(name) == Some(json!(1)))).then_some(())
-    });
-    let after = ["waits", "ignores", "daemons"].map(cpu);
-    std::fs::write(running.path("seen"), "").expect("a scratch file");
-    let ended = running.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    for (name, (before, after)) in ["waits", "ignores", "daemons"].into_iter().zip(before.into_iter().zip(after)) {
-        // What was waited for is exact; of the others the time since their last look is missing. Twice would be 2.
-        let least = if name == "waits" { 0.98 } else { 0.3 };
-        assert!((least..1.7).contains(&(after - before)), "{name}: {before} to {after}");
-        let told: Vec<f64> = trees(&ended.events, name).iter().filter_map(|t| t["cpu_seconds"].as_f64()).collect();
-        assert!(told.is_sorted(), "{name}: {told:?}");
-    }
-}
-
 fn many_processes_and_few_descriptors() {
     let servers: serde_json::Map<String, Value> = (0..9)
         .map(|number| {
@@ -349,43 +312,4 @@ fn many_processes_and_few_descriptors() {
     // gymrun itself is in none of them.
     let all = last["trees"].as_array().expect("a list");
     assert_eq!(all.iter().filter_map(|tree| tree["processes"].as_u64()).sum::<u64>(), 270);
-}
-
-/// Nine servers of thirty processes each, and nothing else to do for gymrun: what it takes is what its samples cost.
-fn a_sample_of_many_processes_is_cheap() {
-    let servers: serde_json::Map<String, Value> = (0..9)
-        .map(|number| {
-            let forks = "fork { forever } ".repeat(29);
-            (format!("s{number}"), server(&format!("{forks} serve:${{port:self}} forever")))
-        })
-        .collect();
-    // The proportions of the default schedule: each fifth sample is an exact one.
-    let running = Job::start(&json!({
-        "pss": true, "interval_seconds": 0.2, "pss_interval_seconds": 1.0, "pss_rss_change": 0.0,
-        "servers": servers, "driver": driver("wait:@DIR/seen"),
-    }));
-    let samples = || {
-        let events = running.events();
-        let samples = events.iter().filter(|event| event["event"] == "memory_sampled");
-        samples.filter(|s| s["trees"].as_array().is_some_and(|t| t.iter().all(|t| t["processes"] == 30))).count()
-    };
-    let after = |count: usize| eventually("more samples", || Some(samples()).filter(|now| *now >= count));
-    let first = after(5);
-    let before = cpu_of(running.pid());
-    let last = after(first + 20);
-    let taken = cpu_of(running.pid()) - before;
-    std::fs::write(running.path("seen"), "").expect("a scratch file");
-    assert_eq!(running.end().code, Some(0));
-    let each = taken / (last - first) as f64;
-    // At one sample a second this is 5 % of one core.
-    assert!(each < 0.05, "{each} s of CPU time a sample");
-}
-
-/// The CPU time of a process without that of its children, in seconds.
-fn cpu_of(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let rest = stat.rsplit_once(") ").expect("a name in parentheses").1;
-    let ticks = rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().expect("a number")).sum::<f64>();
-    let each = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).expect("it is known").expect("it is set");
-    ticks / each as f64
 }
