@@ -9,9 +9,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::gather::Gatherer;
 use super::page::{Style, render};
+use crate::collector::accept::Connections;
+use crate::collector::component::Context;
+use crate::collector::http_server::{self, Patience};
 use crate::collector::listen::listen;
 use crate::diag::Problem;
 
@@ -30,15 +34,17 @@ struct Served {
 }
 
 /// Begins to answer; the task is aborted to end it.
-pub async fn serve(pull: &Pull, gatherer: Arc<Gatherer>) -> Result<(JoinHandle<()>, std::net::SocketAddr), Problem> {
+pub async fn serve(
+    pull: &Pull,
+    gatherer: Arc<Gatherer>,
+    context: &Context,
+) -> Result<(JoinHandle<()>, std::net::SocketAddr), Problem> {
     let (listener, address) = listen(&pull.endpoint).await?;
     let served = Arc::new(Served { gatherer, style: pull.style.clone() });
     let missing = || async { (StatusCode::NOT_FOUND, "404 page not found\n") };
     let router = Router::new().route("/metrics", get(page)).fallback(missing).with_state(served);
-    let task = tokio::spawn(async move {
-        // It ends when the task is aborted.
-        let _ = axum::serve(listener, router).await;
-    });
+    let connections = Connections::new(listener, address, context.clone());
+    let task = tokio::spawn(http_server::serve(connections, router, Patience::default(), CancellationToken::new()));
     Ok((task, address))
 }
 

@@ -51,7 +51,7 @@ impl Readers {
         for reader in readers {
             match reader {
                 Reader::Pull(pull) => {
-                    let (task, address) = pull::serve(&pull, gatherer.clone()).await?;
+                    let (task, address) = pull::serve(&pull, gatherer.clone(), &context).await?;
                     context.log.info(&format!("the page is at http://{address}/metrics"));
                     self.pages.push(task);
                 }

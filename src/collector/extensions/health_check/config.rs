@@ -3,7 +3,7 @@
 use axum::http::HeaderMap;
 
 use crate::collector::component::{Extension, Factory, Signals};
-use crate::collector::http_server::{accept_tuning, response_headers};
+use crate::collector::http_server::{Patience, response_headers};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 
@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub bodies: Option<Bodies>,
     /// Added to every answer.
     pub response_headers: HeaderMap,
+    /// How long it waits for its clients.
+    pub patience: Patience,
 }
 
 /// Own bodies.
@@ -36,7 +38,7 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
     if section.boolean("use_v2") == Some(true) {
         section.problem("use_v2", Problem::new("`use_v2` is not supported by this collector").hint("leave it out"));
     }
-    accept_tuning(section);
+    let patience = Patience::read(section);
     // A request has no body here.
     section.integer("max_request_body_size", i64::MIN);
     section.texts("compression_algorithms");
@@ -54,5 +56,5 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
         section.problem("path", Problem::new("`path` must begin with `/`"));
         return None;
     }
-    Some(Box::new(Settings { endpoint, path, bodies, response_headers }))
+    Some(Box::new(Settings { endpoint, path, bodies, response_headers, patience }))
 }

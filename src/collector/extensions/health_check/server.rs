@@ -16,10 +16,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Settings;
+use crate::collector::accept::Connections;
 use crate::collector::component::{Context, Extension, Running, ended, until};
 use crate::collector::controls::{Controls, State};
 use crate::collector::deadline::Deadline;
 use crate::collector::duration::go_text;
+use crate::collector::http_server::serve;
 use crate::collector::listen::listen;
 use crate::diag::Problem;
 
@@ -31,16 +33,11 @@ impl Extension for Settings {
         Box::pin(async move {
             let (listener, address) = listen(&self.endpoint).await?;
             context.log.info(&format!("listening on {address}"));
-            let health = Arc::new(Health { settings: *self, controls: context.controls.clone() });
-            let router = Router::new().fallback(answer).with_state(health);
-            let service = router.into_make_service_with_connect_info::<SocketAddr>();
+            let (patience, controls) = (self.patience, context.controls.clone());
+            let router = Router::new().fallback(answer).with_state(Arc::new(Health { settings: *self, controls }));
             let stop = CancellationToken::new();
-            let server = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
-            let task = tokio::spawn(async move {
-                if let Err(error) = server.await {
-                    context.controls.fail(&format!("{}: {error}", context.name));
-                }
-            });
+            let connections = Connections::new(listener, address, context);
+            let task = tokio::spawn(serve(connections, router, patience, stop.clone()));
             Ok(Box::new(Server { stop, task }) as Box<dyn Running>)
         })
     }
@@ -167,6 +164,7 @@ mod tests {
             path: "/".into(),
             bodies: None,
             response_headers: axum::http::HeaderMap::new(),
+            patience: crate::collector::http_server::Patience::default(),
         };
         let controls = context("extensions/health_check").controls;
         let health = Health { settings, controls };

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use super::body::{ENCODINGS, Encoding};
 use super::receiver::OtlpReceiver;
 use crate::collector::component::{EVERY_SIGNAL, Factory, Receiver, Signals};
-use crate::collector::http_server::{accept_tuning, response_headers};
+use crate::collector::http_server::{Patience, response_headers};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
@@ -57,6 +57,8 @@ pub(super) struct HttpSettings {
     pub encodings: Vec<(&'static str, Encoding)>,
     /// `response_headers`: added to every answer.
     pub response_headers: HeaderMap,
+    /// How long it waits for its clients.
+    pub patience: Patience,
 }
 
 fn configure(section: &mut Section<'_>) -> Option<Box<dyn Receiver>> {
@@ -112,7 +114,7 @@ fn http(section: &mut Section<'_>) -> HttpSettings {
     // The reference accepts unknown keys here; what it knows and this receiver cannot do is refused.
     section.tolerate_unknown();
     section.unsupported(&["auth", "cors", "dialer", "middlewares", "tls"]);
-    accept_tuning(section);
+    let patience = Patience::read(section);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:4318".to_string());
     let paths = vec![
         (path(section, "traces_url_path", "/v1/traces"), Signal::Traces),
@@ -123,7 +125,7 @@ fn http(section: &mut Section<'_>) -> HttpSettings {
     let max_body = max_body.map_or(20 * MEBIBYTE, |size| usize::try_from(size).unwrap_or(usize::MAX));
     let encodings = encodings(section);
     let response_headers = response_headers(section);
-    HttpSettings { endpoint, paths, max_body, encodings, response_headers }
+    HttpSettings { endpoint, paths, max_body, encodings, response_headers, patience }
 }
 
 fn encodings(section: &mut Section<'_>) -> Vec<(&'static str, Encoding)> {

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::body::{self, Encoding, Unreadable};
@@ -14,6 +15,7 @@ use super::intake::{Intake, Protocol};
 use super::status::Status;
 use super::{path, protocol};
 use crate::collector::accept::Connections;
+use crate::collector::http_server;
 use crate::otlp::{Payload, Signal};
 
 /// Answers requests until `stop`, then until those in flight are answered.
@@ -23,10 +25,9 @@ pub(super) async fn serve(
     intake: Arc<Intake>,
     stop: CancellationToken,
 ) {
+    let patience = settings.patience;
     let router = Router::new().fallback(answer).with_state(Arc::new((settings, intake)));
-    let served = axum::serve(connections, router).with_graceful_shutdown(stop.cancelled_owned());
-    // It never gives an error.
-    let _ = served.await;
+    http_server::serve(connections, router, patience, stop).await;
 }
 
 /// The form of a request, which is also that of its answer.
@@ -127,7 +128,14 @@ async fn take(
     encoding: Encoding,
     body: Body,
 ) -> Result<(), Status> {
-    let bytes = body::read(body, settings.max_body).await.map_err(unreadable)?;
+    let read = body::read(body, settings.max_body);
+    let bytes = match settings.patience.body {
+        Some(patience) => {
+            timeout(patience, read).await.unwrap_or_else(|_| Err(Unreadable::Broken("i/o timeout".into())))
+        }
+        None => read.await,
+    };
+    let bytes = bytes.map_err(unreadable)?;
     let bytes = encoding.decode(bytes, settings.max_body).map_err(unreadable)?;
     let decoded = match form {
         Form::Protobuf => Payload::decode(signal, bytes),
