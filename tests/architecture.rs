@@ -23,7 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("jobdir", &["plan", "events", "files", "diag"]),
     ("otlp", &[]),
     ("telemetry", &["events", "plan", "otlp", "diag"]),
-    ("collector", &["otlp", "yaml", "files", "diag"]),
+    ("collector", &["otlp", "yaml", "files", "procfs", "diag"]),
     ("report", &["jobdir", "events", "plan", "otlp", "diag"]),
 ];
 

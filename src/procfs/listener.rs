@@ -50,27 +50,13 @@ impl Listener {
     /// `None` if the line is not of a listener.
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace();
-        let (address, port) = fields.nth(1)?.rsplit_once(':')?;
+        let address = address(fields.nth(1)?)?;
         if fields.nth(1)? != LISTEN {
             return None;
         }
         let user = fields.nth(3)?.parse().ok()?;
         let inode = fields.nth(1)?.parse().ok()?;
-        // Each four bytes of an address stand there as one number of this machine.
-        let word =
-            |index: usize| u32::from_str_radix(address.get(index * 8..index * 8 + 8)?, 16).ok().map(u32::to_ne_bytes);
-        let ip = match address.len() {
-            8 => IpAddr::from(word(0)?),
-            32 => {
-                let mut bytes = [0; 16];
-                for (index, part) in bytes.chunks_exact_mut(4).enumerate() {
-                    part.copy_from_slice(&word(index)?);
-                }
-                IpAddr::from(bytes)
-            }
-            _ => return None,
-        };
-        Some(Self { address: SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?), inode, user })
+        Some(Self { address, inode, user })
     }
 
     /// How well it fits a connection to `asked`: the kernel gives that to the best one. `None` if it does not fit.
@@ -85,6 +71,25 @@ impl Listener {
             _ => None,
         }
     }
+}
+
+/// An address as the tables write it.
+pub(super) fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.rsplit_once(':')?;
+    // Each four bytes stand there as one number of this machine.
+    let word = |index: usize| u32::from_str_radix(ip.get(index * 8..index * 8 + 8)?, 16).ok().map(u32::to_ne_bytes);
+    let ip = match ip.len() {
+        8 => IpAddr::from(word(0)?),
+        32 => {
+            let mut bytes = [0; 16];
+            for (index, part) in bytes.chunks_exact_mut(4).enumerate() {
+                part.copy_from_slice(&word(index)?);
+            }
+            IpAddr::from(bytes)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
 impl Proc {

@@ -8,6 +8,7 @@ mod census;
 #[cfg(test)]
 mod census_tests;
 mod cgroup;
+mod connection;
 mod ends;
 mod identity;
 mod kept;

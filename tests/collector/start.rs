@@ -145,6 +145,33 @@ async fn health_and_admin_calls() {
     assert_eq!(collector.stop().await, 0);
 }
 
+/// On a shared node others may see that it is healthy, and tell it nothing; nor may a page in somebody's browser.
+#[tokio::test]
+async fn other_users_tell_it_nothing() {
+    let mut collector = Collector::start(&config("  batch: {}", "batch", "", "file"), &[]).await;
+    let ask = |user: Option<u32>, method: &str, path: &str, header: &str| {
+        let request = format!("{method} {path} HTTP/1.1\\r\\nHost: a\\r\\n{header}Connection: close\\r\\n\\r\\n");
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{}; printf '{request}' >&3; cat <&3", collector.health);
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["-c", &script]);
+        if let Some(user) = user {
+            std::os::unix::process::CommandExt::uid(&mut bash, user);
+        }
+        let output = bash.output().expect("bash is there");
+        String::from_utf8_lossy(&output.stdout).get(9..12).unwrap_or_default().to_owned()
+    };
+    for path in ["/-/scrape?last=true", "/-/stop?seconds=0"] {
+        assert_eq!(ask(None, "POST", path, "Origin: http://a.test\\r\\n"), "403", "{path}");
+        if nix::unistd::geteuid().is_root() {
+            assert_eq!(ask(Some(65534), "POST", path, ""), "403", "{path}");
+            assert_eq!(ask(Some(65534), "GET", "/", ""), "200");
+        }
+    }
+    assert_eq!(ask(None, "POST", "/-/stop?seconds=5", ""), "200");
+    assert_eq!(collector.stop().await, 0);
+    assert!(collector.stderr().contains("may drain for 4"), "{}", collector.stderr());
+}
+
 /// Two pipelines get the same request and change it each for itself; a connector leads into a third; two exporters have
 /// one file.
 #[tokio::test]

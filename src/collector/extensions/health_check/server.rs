@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request, State as Shared};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, ORIGIN};
 use axum::http::{Method, Response, StatusCode};
 use futures_util::future::BoxFuture;
 use tokio::task::JoinHandle;
@@ -24,6 +24,7 @@ use crate::collector::duration::go_text;
 use crate::collector::http_server::serve;
 use crate::collector::listen::listen;
 use crate::diag::Problem;
+use crate::procfs::Proc;
 
 /// The longest limit that a stop may be given.
 const LONGEST_STOP: f64 = 3600.0;
@@ -34,7 +35,11 @@ impl Extension for Settings {
             let (listener, address) = listen(&self.endpoint).await?;
             context.log.info(&format!("listening on {address}"));
             let (patience, controls) = (self.patience, context.controls.clone());
-            let router = Router::new().fallback(answer).with_state(Arc::new(Health { settings: *self, controls }));
+            let router = Router::new().fallback(answer).with_state(Arc::new(Health {
+                settings: *self,
+                controls,
+                port: address.port(),
+            }));
             let stop = CancellationToken::new();
             let connections = Connections::new(listener, address, context);
             let task = tokio::spawn(serve(connections, router, patience, stop.clone()));
@@ -64,6 +69,19 @@ impl Running for Server {
 struct Health {
     settings: Settings,
     controls: Arc<Controls>,
+    /// Where it answers.
+    port: u16,
+}
+
+/// Whether a connection from this host to our `port` is held by our user, or root. Other users of a shared node may see that
+/// a collector is healthy; they may not tell it to scrape no more, or to stop in no time.
+fn is_own(peer: SocketAddr, port: u16) -> bool {
+    let proc = Proc::default();
+    match proc.user_of_connection(peer, port) {
+        Some(user) => user == 0 || user == nix::unistd::geteuid().as_raw(),
+        // A kernel that does not tell about our own listener tells about nobody.
+        None => proc.listeners(port).is_empty(),
+    }
 }
 
 async fn answer(
@@ -74,6 +92,9 @@ async fn answer(
     let path = request.uri().path();
     if *request.method() == Method::POST && path.starts_with("/-/") {
         let (path, query) = (path.to_owned(), request.uri().query().unwrap_or_default().to_owned());
+        if request.headers().contains_key(ORIGIN) {
+            return Ok(text(StatusCode::FORBIDDEN, "not from a web page\n"));
+        }
         return Ok(health.admin(peer, &path, &query).await);
     }
     let path_matches = health.settings.path == "/" || health.settings.path == path;
@@ -105,6 +126,9 @@ impl Health {
     async fn admin(&self, peer: SocketAddr, path: &str, query: &str) -> Response<Body> {
         if !peer.ip().to_canonical().is_loopback() {
             return text(StatusCode::FORBIDDEN, "only from this host\n");
+        }
+        if !is_own(peer, self.port) {
+            return text(StatusCode::FORBIDDEN, "only from the user of this collector\n");
         }
         match path {
             "/-/scrape" => {
@@ -167,7 +191,8 @@ mod tests {
             patience: crate::collector::http_server::Patience::default(),
         };
         let controls = context("extensions/health_check").controls;
-        let health = Health { settings, controls };
+        // Of this port the kernel knows nothing: whose a connection is does not count then.
+        let health = Health { settings, controls, port: 1 };
         for path in ["/-/stop", "/-/scrape", "/-/nope"] {
             for peer in ["10.1.2.3:4", "192.0.2.1:4", "[::ffff:10.1.2.3]:4", "[2001:db8::1]:4", "[fe80::1]:4"] {
                 let answer = health.admin(peer.parse().expect("an address"), path, "seconds=1").await;
