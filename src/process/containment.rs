@@ -96,10 +96,10 @@ impl Containment {
         Some(Cgroup::below(job.path(), job.name(), &format!("{number}-{last}")))
     }
 
-    /// Ends the guard: from now on nobody kills the cgroup but by [`Containment::kill`].
+    /// Tells the guard to end: from now on nobody kills the cgroup but by [`Containment::kill`].
     pub fn dismiss_guard(&mut self) {
-        if let Ok(job) = &mut self.job {
-            job.guard = Err(None);
+        if let Ok(Job { guard: Ok(guard), .. }) = &mut self.job {
+            guard.dismiss();
         }
     }
 

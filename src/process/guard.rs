@@ -4,20 +4,26 @@
 //! waits at a pipe that nobody but gymrun can write to. A word says that the job is over; the pipe's end without one says
 //! that gymrun is gone, and then the guard has the kernel kill the cgroup. It is in a session of its own, outside of the
 //! job's cgroup, blocks every signal, holds nothing open but the pipe and the file that kills, and shares its memory with
-//! gymrun as it was when the job began. Its end is told to nobody, as that of a thread: nobody has to wait for it.
+//! gymrun as it was when the job began. Its end is told to nobody, as that of a thread: no wait for children sees it, and
+//! gymrun waits for it alone, at the very end.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use super::cgroup::Cgroup;
 use super::dispositions::while_blocked;
 use super::reaper::registry;
 
-/// The guard of a job. Dropped, it ends.
+/// The guard of a job. Dropped, it is gone.
 #[derive(Debug)]
 pub(super) struct Guard {
-    pipe: io::PipeWriter,
+    /// `None` once it was told to end.
+    pipe: Option<io::PipeWriter>,
+    pid: i32,
 }
 
 impl Guard {
@@ -25,15 +31,25 @@ impl Guard {
     pub(super) fn start(cgroup: &Cgroup) -> io::Result<Self> {
         let (end, pipe) = io::pipe()?;
         let kill = File::options().write(true).open(cgroup.path().join("cgroup.kill"))?;
-        registry().spawn_guard(|| fork(end.as_raw_fd(), kill.as_raw_fd()))?;
-        Ok(Self { pipe })
+        let pid = registry().spawn_guard(|| fork(end.as_raw_fd(), kill.as_raw_fd()))?;
+        Ok(Self { pipe: Some(pipe), pid })
+    }
+
+    /// Tells it to end, and does not wait.
+    pub(super) fn dismiss(&mut self) {
+        if let Some(mut pipe) = self.pipe.take() {
+            // If it cannot be told, what it then does harms nobody: the job is over.
+            let _ = pipe.write_all(b"x");
+        }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // If it cannot be told, what it then does harms nobody: the job is over.
-        let _ = self.pipe.write_all(b"x");
+        self.dismiss();
+        // It may be stopped. Its number is its own as long as nobody has waited for it.
+        let _ = kill(Pid::from_raw(self.pid), Signal::SIGKILL);
+        registry().reap_guard(self.pid);
     }
 }
 

@@ -36,8 +36,7 @@ pub(super) struct Registry {
     /// There is a new child to wait for.
     spawned: Condvar,
     strangers: Strangers,
-    /// The pid of the job's guard, if it had one: a child that is none of the job's, and keeps its number since nobody waits
-    /// for it. 0 is none.
+    /// The pid of the job's guard, if it has one: a child that is none of the job's. 0 is none.
     guard: AtomicI32,
 }
 
@@ -63,11 +62,19 @@ impl Registry {
     }
 
     /// Starts the guard of the job, which has gymrun as its parent, though no wait sees it.
-    pub(super) fn spawn_guard(&self, fork: impl FnOnce() -> io::Result<i32>) -> io::Result<()> {
+    pub(super) fn spawn_guard(&self, fork: impl FnOnce() -> io::Result<i32>) -> io::Result<i32> {
         // Until its pid is known it must not be taken for an orphan.
         let _gate = self.begin_spawn();
-        self.guard.store(fork()?, Ordering::SeqCst);
-        Ok(())
+        let pid = fork()?;
+        self.guard.store(pid, Ordering::SeqCst);
+        Ok(pid)
+    }
+
+    /// Waits for the guard, which is ending.
+    pub(super) fn reap_guard(&self, pid: i32) {
+        while matches!(wait(Some(pid), libc::WEXITED | libc::__WCLONE), Waited::Nothing) {}
+        // From then on the number may be anybody's.
+        let _ = self.guard.compare_exchange(pid, 0, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// A child runs; its end is not told before it is announced.
