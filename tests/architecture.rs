@@ -21,7 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("events", &["plan", "diag"]),
     ("supervisor", &["plan", "process", "health", "procfs", "events", "yaml", "files", "diag"]),
     ("jobdir", &["plan", "events", "files", "diag"]),
-    ("otlp", &[]),
+    ("otlp", &["diag"]),
     ("telemetry", &["events", "plan", "otlp", "diag"]),
     ("collector", &["otlp", "yaml", "files", "procfs", "diag"]),
     ("report", &["jobdir", "events", "plan", "otlp", "diag"]),

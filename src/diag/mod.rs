@@ -4,10 +4,12 @@
 //! fragment without a full stop, with literals in backticks; a hint names the key or flag that helps.
 
 mod amount;
+mod excerpt;
 pub mod exit;
 mod names;
 mod problem;
 
 pub use amount::bytes;
+pub use excerpt::excerpt;
 pub use names::{is_secret_name, nearest};
 pub use problem::{Location, Problem, Problems, Severity, render};

@@ -78,6 +78,18 @@ impl Resource {
         }
     }
 
+    /// The same with bytes of its own. A resource shares those that it was received in, and keeps all of them: who keeps
+    /// it beyond its payload keeps this instead.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        let mut writer = Writer::new();
+        self.encode(&mut writer);
+        let message = writer.into_bytes();
+        let mut detached = Self::default();
+        detached.merge(&message, &message);
+        detached
+    }
+
     /// About how many bytes [`Resource::encode`] writes.
     pub(super) fn size(&self) -> usize {
         self.attributes.iter().map(KeyValue::size).sum::<usize>() + self.entity_refs.len() + 4

@@ -1,5 +1,7 @@
 //! Arguments of functions: what kinds there are, and how a function gets at them.
 
+use std::borrow::Cow;
+
 use super::expression::Expression;
 use super::functions::Function;
 use super::place::Place;
@@ -124,22 +126,24 @@ impl<'a> Arguments<'a> {
     }
 
     /// A regular expression, fixed or made anew.
-    pub fn pattern(&self, place: usize, scene: &Scene) -> Result<std::borrow::Cow<'a, Pattern>, String> {
+    pub fn pattern(&self, place: usize, scene: &Scene) -> Result<Cow<'a, Pattern>, String> {
         match self.get(place) {
-            Argument::Pattern(pattern) => Ok(std::borrow::Cow::Borrowed(pattern)),
+            Argument::Pattern(pattern) => Ok(Cow::Borrowed(pattern)),
             Argument::Expression(expression) => {
-                compile_pattern(&text(expression.evaluate(scene)?)?).map(std::borrow::Cow::Owned)
+                let written = text(expression.evaluate(scene)?)?;
+                compile_pattern(&written).map(Cow::Owned).map_err(|why| short(&written, why))
             }
             _ => misplaced(place),
         }
     }
 
     /// A pattern with `*` and `?`.
-    pub fn glob(&self, place: usize, scene: &Scene) -> Result<std::borrow::Cow<'a, glob::Glob>, String> {
+    pub fn glob(&self, place: usize, scene: &Scene) -> Result<Cow<'a, glob::Glob>, String> {
         match self.get(place) {
-            Argument::Glob(glob) => Ok(std::borrow::Cow::Borrowed(glob)),
+            Argument::Glob(glob) => Ok(Cow::Borrowed(glob)),
             Argument::Expression(expression) => {
-                glob::Glob::new(&text(expression.evaluate(scene)?)?.to_str()).map(std::borrow::Cow::Owned)
+                let written = text(expression.evaluate(scene)?)?;
+                glob::Glob::new(&written.to_str()).map(Cow::Owned).map_err(|why| short(&written, why))
             }
             _ => misplaced(place),
         }
@@ -200,11 +204,27 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// Why a text of the telemetry is no pattern, without the text if it is long.
+fn short(written: &Text, why: String) -> String {
+    if written.as_bytes().len() > LONGEST_SHOWN { format!("{} is no pattern", shown(written)) } else { why }
+}
+
 /// The regular expression of a text.
 pub(super) fn compile_pattern(written: &Text) -> Result<Pattern, String> {
     let written = written.to_str();
     pattern::compile(&written).map_err(|why| format!("`{written}` is no regular expression: {why}"))
 }
+
+/// A text of the telemetry in a message: it may be long, and may be what nobody should read in a log. Whole or not at
+/// all: a secret is masked if it is whole.
+pub(super) fn shown(text: &Text) -> String {
+    match text.as_bytes().len() {
+        0..=LONGEST_SHOWN => format!("{text:?}"),
+        length => format!("a text of {length} bytes"),
+    }
+}
+
+const LONGEST_SHOWN: usize = 40;
 
 fn text(value: Value) -> Result<Text, String> {
     if let Value::Text(text) = value { Ok(text) } else { Err(expected("text", &value)) }
@@ -226,7 +246,7 @@ pub(super) fn integer_like(value: Value) -> Result<Option<i64>, String> {
         Value::Double(value) => truncate(value),
         Value::Bool(value) => value.into(),
         Value::Text(text) => {
-            parse_integer(&text.to_str()).ok_or_else(|| format!("{text:?} is no integer of 64 bits"))?
+            parse_integer(&text.to_str()).ok_or_else(|| format!("{} is no integer of 64 bits", shown(&text)))?
         }
         other => return Err(expected("an integer, or what can be made one", &other)),
     }))
@@ -239,7 +259,7 @@ pub(super) fn double_like(value: Value) -> Result<Option<f64>, String> {
         Value::Int(value) => value as f64,
         Value::Double(value) => value,
         Value::Bool(value) => f64::from(u8::from(value)),
-        Value::Text(text) => parse_double(&text.to_str()).ok_or_else(|| format!("{text:?} is no double"))?,
+        Value::Text(text) => parse_double(&text.to_str()).ok_or_else(|| format!("{} is no double", shown(&text)))?,
         other => return Err(expected("a double, or what can be made one", &other)),
     }))
 }
@@ -254,7 +274,7 @@ pub(super) fn boolean_like(value: Value) -> Result<Option<bool>, String> {
         Value::Text(text) => match text.as_bytes() {
             b"1" | b"t" | b"T" | b"true" | b"True" | b"TRUE" => true,
             b"0" | b"f" | b"F" | b"false" | b"False" | b"FALSE" => false,
-            _ => return Err(format!("{text:?} is no boolean")),
+            _ => return Err(format!("{} is no boolean", shown(&text))),
         },
         other => return Err(expected("a boolean, or what can be made one", &other)),
     }))

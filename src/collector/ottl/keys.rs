@@ -1,5 +1,6 @@
 //! Ways into maps and lists: `["key"]` and `[0]`, one after the other.
 
+use super::arguments::shown;
 use super::expression::Expression;
 use super::scene::Scene;
 use super::value::Value;
@@ -73,7 +74,7 @@ impl Resolved {
                 let inside = usize::try_from(*place).ok().filter(|place| *place < length);
                 inside.ok_or_else(|| format!("the list has {length} elements, there is no place {place}"))
             }
-            Self::Name(name) => Err(format!("a list has no key {name:?}, its places are integers")),
+            Self::Name(name) => Err(format!("a list has no key {}, its places are integers", shown(name))),
             Self::Wrong(why) => Err(why.clone()),
         }
     }
@@ -104,7 +105,7 @@ pub(super) fn read_result(mut value: Value, keys: &[Resolved]) -> Result<Value, 
             Value::Map(entries) => {
                 let name = key.name()?;
                 let found = entries.into_iter().find(|entry| entry.key == *name);
-                found.ok_or_else(|| format!("the map has no key {name:?}"))?.value.into()
+                found.ok_or_else(|| format!("the map has no key {}", shown(name)))?.value.into()
             }
             Value::Slice(mut values) => {
                 let place = key.place(values.len())?;

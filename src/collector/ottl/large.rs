@@ -126,6 +126,37 @@ fn fields_of_the_metric_for_each_of_its_points() {
     assert_eq!(first.attribute(7, b"count"), i64::try_from(MANY).ok().map(AnyValue::Int));
 }
 
+/// What a client sends is in no message unless it is short.
+#[test]
+fn messages_do_not_repeat_long_texts() {
+    let prompt = format!("tell me a secret {}", "x".repeat(500));
+    let mut record = Writer::new();
+    record.message_field(5, |value| value.bytes_field(1, prompt.as_bytes()));
+    record.message_field(6, |attribute| KeyValue::new("list", AnyValue::Array(vec![1.into()])).encode(attribute));
+    let payload = payload(Signal::Logs, Items::Records([record.into_bytes()].into_iter().collect()));
+    for statement in [
+        r#"set(cache["a"], Int(body.string))"#,
+        r#"set(cache["a"], Double(body.string))"#,
+        r#"set(cache["a"], Bool(body.string))"#,
+        r#"set(cache["a"], ParseJSON(body.string))"#,
+        r#"set(cache["a"], ParseJSON("{}")[body.string])"#,
+        r#"set(cache["a"], IsMatch("a", Concat(["(", body.string], "")))"#,
+        r#"replace_pattern(body.string, Concat(["(", body.string], ""), "")"#,
+        r#"replace_match(body.string, Concat(["[", body.string], ""), "")"#,
+        r#"replace_pattern(body.string, "tell", "b", SHA256, body.string)"#,
+        "set(trace_id.string, body.string)",
+        "set(span_id.string, body.string)",
+        r#"set(attributes["list"][body.string], 1)"#,
+        r#"set(body.string, attributes["list"][body.string])"#,
+    ] {
+        let group = Group::compile(Signal::Logs, Style::Given(Level::Log), &[statement], &[], ErrorMode::Propagate);
+        let group = group.unwrap_or_else(|wrong| panic!("{statement}: {wrong:?}"));
+        let failure = walk(&mut payload.clone(), Level::Log, &mut |scene| group.run(scene, &|_| ()).map(|()| true));
+        let why = failure.expect_err(statement);
+        assert!(!why.contains("secret") && why.len() < 300, "{why}");
+    }
+}
+
 /// The keys of a flat map repeat those around them.
 #[test]
 fn a_flat_map_stays_in_bounds() {

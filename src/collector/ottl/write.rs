@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arguments::shown;
 use super::context::Level;
 use super::depth;
 use super::keys::{self, Key, Resolved};
@@ -282,16 +283,16 @@ fn id<const N: usize>(value: Value) -> Result<[u8; N], String> {
     let written = text(value)?;
     let decoded = data_encoding::HEXLOWER_PERMISSIVE.decode(written.as_bytes()).ok();
     let id = decoded.and_then(|bytes| <[u8; N]>::try_from(bytes).ok());
-    id.ok_or_else(|| format!("`{written}` is no id of {} hexadecimal digits", 2 * N))
+    id.ok_or_else(|| format!("{} is no id of {} hexadecimal digits", shown(&written), 2 * N))
 }
 
 fn kind_of(word: &Text, prefix: &str) -> Result<i64, String> {
-    let word = word.to_str();
+    let text = word.to_str();
     let known = |name: &&'static str| {
-        if prefix.is_empty() { *name == word } else { word.strip_prefix(prefix) == Some(&name.to_ascii_uppercase()) }
+        if prefix.is_empty() { *name == text } else { text.strip_prefix(prefix) == Some(&name.to_ascii_uppercase()) }
     };
     let place = KINDS.iter().position(known).and_then(|place| i64::try_from(place).ok());
-    place.ok_or_else(|| format!("`{word}` is no kind of a span"))
+    place.ok_or_else(|| format!("{} is no kind of a span", shown(word)))
 }
 
 /// The lower 32 bits.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use data_encoding::{BASE64_MIME_PERMISSIVE, HEXLOWER_PERMISSIVE};
 
+use crate::diag::excerpt;
 use crate::otlp::payload::{Payload, ResourceItems, ScopeItems, Signal};
 use crate::otlp::records::{Items, Metric, Records};
 use crate::otlp::resource::Resource;
@@ -284,13 +285,13 @@ fn number_text<'a>(reader: &mut JsonReader<'a>) -> Decoded<Cow<'a, str>> {
 
 fn decode_signed<N: FromStr>(reader: &mut JsonReader<'_>) -> Decoded<N> {
     let text = number_text(reader)?;
-    text.parse().map_err(|_| reader.error(&format!("`{}` is no integer of this size", excerpt(&text))))
+    text.parse().map_err(|_| reader.error(&format!("`{}` is no integer of this size", excerpt(&text, 40))))
 }
 
 fn decode_unsigned<N: FromStr>(reader: &mut JsonReader<'_>) -> Decoded<N> {
     let text = number_text(reader)?;
     let number = if text.starts_with('+') { None } else { text.parse().ok() };
-    number.ok_or_else(|| reader.error(&format!("`{}` is no integer from 0 on of this size", excerpt(&text))))
+    number.ok_or_else(|| reader.error(&format!("`{}` is no integer from 0 on of this size", excerpt(&text, 40))))
 }
 
 fn decode_double(reader: &mut JsonReader<'_>) -> Decoded<f64> {
@@ -302,7 +303,7 @@ fn decode_double(reader: &mut JsonReader<'_>) -> Decoded<f64> {
     });
     // The NaN that Go reads, which is not that of Rust.
     let number = number.map(|number| if number.is_nan() { f64::from_bits(0x7ff8_0000_0000_0001) } else { number });
-    number.ok_or_else(|| reader.error(&format!("`{}` is no double", excerpt(&text))))
+    number.ok_or_else(|| reader.error(&format!("`{}` is no double", excerpt(&text, 40))))
 }
 
 fn decode_enum(reader: &mut JsonReader<'_>, names: &[&str]) -> Decoded<i32> {
@@ -313,7 +314,7 @@ fn decode_enum(reader: &mut JsonReader<'_>, names: &[&str]) -> Decoded<i32> {
     let place = names.iter().position(|known| known.as_bytes() == &*name);
     place.and_then(|place| i32::try_from(place).ok()).ok_or_else(|| {
         let name = String::from_utf8_lossy(&name);
-        reader.error(&format!("unknown name `{}`", excerpt(&name)))
+        reader.error(&format!("unknown name `{}`", excerpt(&name, 40)))
     })
 }
 
@@ -334,13 +335,4 @@ fn decode_base64(reader: &mut JsonReader<'_>) -> Decoded<Vec<u8>> {
     let text = reader.string()?;
     // The permissive one: line ends pass and superfluous bits are not looked at, as in the reference.
     BASE64_MIME_PERMISSIVE.decode(&text).map_err(|_| reader.error("not base64 of the standard alphabet with padding"))
-}
-
-/// The beginning of a text that may be long.
-fn excerpt(text: &str) -> String {
-    let mut excerpt: String = text.chars().take(40).collect();
-    if excerpt.len() < text.len() {
-        excerpt.push('…');
-    }
-    excerpt
 }

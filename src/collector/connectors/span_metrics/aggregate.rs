@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use indexmap::IndexMap;
 
 use super::config::{BUILT_IN, Settings, Temporality};
 use super::dimensions::{Found, List, Plan, Values};
@@ -79,8 +80,8 @@ impl Aggregator {
 }
 
 fn new_resource(resource: &Resource, separate: bool, now: u64) -> OfResource {
-    // Its attributes alone are handed on.
-    let resource = Resource { attributes: resource.attributes.clone(), ..Resource::default() };
+    // Its attributes alone are handed on. The bytes of the request are not kept for them.
+    let resource = Resource { attributes: resource.attributes.clone(), ..Resource::default() }.detached();
     OfResource {
         resource: Arc::new(resource),
         calls: Table::default(),
@@ -168,7 +169,7 @@ impl Counting<'_> {
             Series::new(attributes, now, durations())
         };
         let (series, rest) = table.find(key, self.settings.cardinality_limit, now, make);
-        series.count += one.count;
+        series.count = series.count.saturating_add(one.count);
         if let (Some(exemplar), false) = (one.exemplar, rest)
             && self.settings.exemplars.is_some_and(|most| series.exemplars.len() < most)
         {
@@ -213,14 +214,11 @@ impl Counting<'_> {
 
     /// The attributes of a new series. A name that comes twice has the value that came last.
     fn attributes(&self, list: List, one: &Counted<'_, '_>) -> Bytes {
-        let mut list_of: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut list_of: IndexMap<Vec<u8>, Vec<u8>> = IndexMap::new();
         let mut put = |name: &[u8], value: Found<'_>| {
             let mut writer = Writer::new();
             value.encode(&mut writer);
-            match list_of.iter_mut().find(|(known, _)| known == name) {
-                Some((_, known)) => *known = writer.into_vec(),
-                None => list_of.push((name.to_vec(), writer.into_vec())),
-            }
+            list_of.insert(name.to_vec(), writer.into_vec());
         };
         let text = |value| Found::View(ValueView::String(value));
         for (name, value) in self.built_in(one) {

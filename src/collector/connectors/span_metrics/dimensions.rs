@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use indexmap::IndexMap;
+
 use crate::collector::glob::Glob;
 use crate::collector::value_text::as_text;
 use crate::otlp::wire::Writer;
@@ -82,15 +84,15 @@ impl Plan {
         event: Attributes<'_>,
         merged: &'m mut Vec<KeyValue>,
     ) -> Surroundings<'m> {
+        // Of equal keys of the event the last one counts, in the place of the first one of the resource.
+        let mut own: IndexMap<&[u8], AnyValue> = event.iter().map(|(name, value)| (name, value.to_value())).collect();
         merged.clear();
-        merged.extend_from_slice(surroundings.attributes);
-        for (name, value) in event.iter() {
-            let value = value.to_value();
-            match merged.iter_mut().find(|known| known.key.as_bytes() == name) {
-                Some(known) => known.value = value,
-                None => merged.push(KeyValue::new(bytes::Bytes::copy_from_slice(name), value)),
-            }
-        }
+        merged.extend(surroundings.attributes.iter().map(|attribute| {
+            let value = own.swap_remove(attribute.key.as_bytes());
+            KeyValue { key: attribute.key.clone(), value: value.unwrap_or_else(|| attribute.value.clone()) }
+        }));
+        let rest = own.into_iter();
+        merged.extend(rest.map(|(name, value)| KeyValue::new(bytes::Bytes::copy_from_slice(name), value)));
         self.around(merged)
     }
 
@@ -133,7 +135,7 @@ impl Plan {
         of_span.sort_by_key(|(name, _)| *name);
         of_span.dedup_by_key(|(name, _)| *name);
         let mut around: Vec<&KeyValue> = of.around.attributes.iter().collect();
-        around.retain(|attribute| of_span.iter().all(|(name, _)| *name != attribute.key.as_bytes()));
+        around.retain(|attribute| of_span.binary_search_by_key(&attribute.key.as_bytes(), |(name, _)| *name).is_err());
         around.sort_by_key(|attribute| attribute.key.as_bytes());
         around.dedup_by_key(|attribute| attribute.key.as_bytes());
         for (name, value) in of_span.into_iter().filter(|(name, _)| matches(name)) {

@@ -38,9 +38,9 @@ impl Exponential {
         let first = self.count == 0;
         self.least = if first { value } else { self.least.min(value) };
         self.greatest = if first { value } else { self.greatest.max(value) };
-        self.count += times;
+        self.count = self.count.saturating_add(times);
         if value == 0.0 {
-            self.zeros += times;
+            self.zeros = self.zeros.saturating_add(times);
             return;
         }
         self.sum += value * times as f64;
@@ -54,7 +54,7 @@ impl Exponential {
         if place >= self.buckets.len() {
             self.buckets.resize(place + 1, 0);
         }
-        self.buckets[place] += times;
+        self.buckets[place] = self.buckets[place].saturating_add(times);
     }
 
     /// Gives up as much resolution as it takes for the bucket of this index.
@@ -68,11 +68,11 @@ impl Exponential {
             return;
         }
         let start = self.start >> change;
-        let mut buckets = VecDeque::new();
+        let mut buckets: VecDeque<u64> = VecDeque::new();
         for (place, count) in (self.start..).zip(self.buckets.drain(..)) {
             let place = usize::try_from((place >> change) - start).unwrap_or_default();
             buckets.resize(buckets.len().max(place + 1), 0);
-            buckets[place] += count;
+            buckets[place] = buckets[place].saturating_add(count);
         }
         (self.start, self.buckets, self.scale) = (start, buckets, self.scale - change);
     }

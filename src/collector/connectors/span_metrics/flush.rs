@@ -124,7 +124,8 @@ fn sum(table: &Table, settings: &Settings, now: u64, start: Start<'_>) -> bytes:
                 point.fixed64_field(2, start(key, series));
                 point.fixed64_field(3, now);
                 write_exemplars(point, 5, &series.exemplars, now);
-                point.fixed64_field(6, series.count);
+                // Signed, as numbers of points are.
+                point.fixed64_field(6, series.count.min(i64::MAX.cast_unsigned()));
                 point.raw(&series.attributes);
             });
         }

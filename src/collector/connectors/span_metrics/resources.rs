@@ -3,7 +3,6 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use lru::LruCache;
 
 use super::series::Table;
@@ -24,21 +23,21 @@ pub(super) struct OfResource {
 /// All resources. One that has to go is handed on once more, and comes back if a span of it comes before that.
 pub(super) struct Resources {
     kept: LruCache<Vec<u8>, OfResource>,
-    going: IndexMap<Vec<u8>, OfResource>,
+    going: LruCache<Vec<u8>, OfResource>,
 }
 
 impl Resources {
     /// Room for so many.
     pub fn new(size: NonZeroUsize) -> Self {
-        Self { kept: LruCache::new(size), going: IndexMap::new() }
+        Self { kept: LruCache::new(size), going: LruCache::unbounded() }
     }
 
     /// The resource of this key; `make` makes it if it is new.
     pub fn get(&mut self, key: &[u8], make: impl FnOnce() -> OfResource) -> Option<&mut OfResource> {
         if !self.kept.contains(key) {
-            let of = self.going.shift_remove(key).unwrap_or_else(make);
+            let of = self.going.pop(key).unwrap_or_else(make);
             if let Some((gone, of)) = self.kept.push(key.to_vec(), of) {
-                self.going.insert(gone, of);
+                self.going.put(gone, of);
             }
         }
         self.kept.get_mut(key)
@@ -47,7 +46,7 @@ impl Resources {
     /// All of them, the least recently seen first, those that go last.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &OfResource)> {
         let kept = self.kept.iter().rev().map(|(key, of)| (key.as_slice(), of));
-        kept.chain(self.going.iter().map(|(key, of)| (key.as_slice(), of)))
+        kept.chain(self.going.iter().rev().map(|(key, of)| (key.as_slice(), of)))
     }
 
     /// All that stay, to be changed.
@@ -66,7 +65,7 @@ impl Resources {
             self.kept.iter().rev().filter(|(_, of)| of.last_seen <= then).map(|(key, _)| key.clone()).collect();
         for key in old {
             if let Some(of) = self.kept.pop(&key) {
-                self.going.insert(key, of);
+                self.going.put(key, of);
             }
         }
     }

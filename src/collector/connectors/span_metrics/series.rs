@@ -58,8 +58,9 @@ impl Durations {
         match (self, shape) {
             (Self::Explicit { buckets, sum, count }, Shape::Explicit(bounds)) => {
                 *sum += duration * times as f64;
-                *count += times;
-                buckets[bounds.partition_point(|bound| *bound < duration)] += times;
+                *count = count.saturating_add(times);
+                let bucket = &mut buckets[bounds.partition_point(|bound| *bound < duration)];
+                *bucket = bucket.saturating_add(times);
             }
             (Self::Exponential(histogram), _) => histogram.observe(duration, times),
             (Self::Explicit { .. }, Shape::Exponential(_)) => {}

@@ -1,7 +1,7 @@
 //! What `replace_*` put in the place of what matches: a text, perhaps changed by a converter, perhaps in a format.
 
 use super::super::arguments::Parameter;
-use super::super::arguments::{Argument, Arguments, Kind};
+use super::super::arguments::{Argument, Arguments, Kind, shown};
 use super::super::expression::Expression;
 use super::super::scene::Scene;
 use super::super::value::Value;
@@ -69,11 +69,11 @@ impl Replacement {
         let Value::Text(text) = run(Arguments(&argument), scene)? else {
             return Err(format!("`{}` gave no text", function.name));
         };
-        let Some(format) = &self.format else { return Ok(text) };
-        let format = format.to_str();
+        let Some(written) = &self.format else { return Ok(text) };
+        let format = written.to_str();
         let others = format.as_bytes().windows(2).any(|pair| pair[0] == b'%' && pair[1] != b's');
         if !format.contains("%s") || others || format.contains('\n') {
-            return Err(format!("the format {format:?} must have `%s` and no other `%`"));
+            return Err(format!("the format {} must have `%s` and no other `%`", shown(written)));
         }
         Ok(go_format::format(&format, &[Printable::Text(text.to_str().into_owned())])?.into())
     }

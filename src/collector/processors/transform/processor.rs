@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use crate::collector::component::{Built, Consumer, Context, Next, Processor, Refusal};
 use crate::collector::ottl::{Group, walk};
 use crate::diag::Problem;
-use crate::otlp::{KeyValue, Payload, Signal};
+use crate::otlp::{KeyValue, Payload, Resource, Signal};
 
 /// A group, with the map that it shares with the other groups of its context and that outlives the payloads, if it
 /// shares one.
@@ -40,7 +40,7 @@ impl Editor {
         for Member { group, shared_cache } in self.groups.iter() {
             let say = |failure: &str| self.context.log.limited(failure);
             let mut shared = shared_cache.as_ref().map(|cache| cache.lock().unwrap_or_else(PoisonError::into_inner));
-            walk(payload, group.context, &mut |scene| {
+            let walked = walk(payload, group.context, &mut |scene| {
                 match &mut shared {
                     Some(cache) => swap(&mut scene.cache, &mut **cache),
                     None => scene.cache.clear(),
@@ -50,8 +50,13 @@ impl Editor {
                     swap(&mut scene.cache, &mut **cache);
                 }
                 result.map(|()| true)
-            })
-            .map_err(|failure| Refusal::retryable("statement", failure))?;
+            });
+            if let Some(cache) = &mut shared {
+                // It outlives the payload, and must not keep the bytes of the request for what was put into it.
+                let kept = Resource { attributes: std::mem::take(&mut **cache), ..Resource::default() };
+                **cache = kept.detached().attributes;
+            }
+            walked.map_err(|failure| Refusal::retryable("statement", failure))?;
         }
         Ok(())
     }

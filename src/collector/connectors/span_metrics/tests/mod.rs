@@ -19,6 +19,7 @@ use crate::otlp::{Payload, Signal};
 
 mod configuration;
 mod counts;
+mod large;
 mod limits;
 mod stop;
 mod variants;

@@ -1,5 +1,7 @@
 //! What one scrape hands on: its samples by resource and scope.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::super::exposition::Exemplar;
@@ -22,14 +24,21 @@ const TARGET_INFO: &str = "target_info";
 pub struct Batch {
     scheme: String,
     resources: Vec<OfResource>,
+    /// The places of resource and scope of each origin.
+    places: HashMap<Arc<Origin>, (usize, usize)>,
+    /// The place of the resource of each job and instance.
+    targets: HashMap<(String, String), usize>,
+    /// Another number whenever names of series may lead to other families.
+    generation: u64,
     /// The origin of the former sample, with the places of its resource and scope.
     last: Option<(Arc<Origin>, usize, usize)>,
 }
 
 #[derive(Debug)]
 struct OfResource {
-    origin: Arc<Origin>,
     resource: Arc<Resource>,
+    /// The places of its attributes, once it is described.
+    attributes: HashMap<Text, usize>,
     scopes: Vec<OfScope>,
 }
 
@@ -60,11 +69,32 @@ pub enum Added {
     LeftOut(Misfit),
 }
 
+impl OfResource {
+    /// Gives the resource these attributes.
+    fn describe<'l>(&mut self, labels: impl Iterator<Item = (&'l str, &'l str)>) {
+        let attributes = &mut Arc::make_mut(&mut self.resource).attributes;
+        if self.attributes.is_empty() {
+            self.attributes = attributes.iter().map(|known| known.key.clone()).zip(0..).collect();
+        }
+        for (name, value) in labels {
+            let attribute = KeyValue::new(name, value);
+            match self.attributes.entry(attribute.key.clone()) {
+                Entry::Occupied(place) => attributes[*place.get()] = attribute,
+                Entry::Vacant(place) => {
+                    place.insert(attributes.len());
+                    attributes.push(attribute);
+                }
+            }
+        }
+    }
+}
+
 impl Batch {
     /// An empty batch of a target with this scheme.
     #[must_use]
     pub fn new(scheme: &str) -> Self {
-        Self { scheme: scheme.to_owned(), resources: Vec::new(), last: None }
+        let (resources, places, targets) = Default::default();
+        Self { scheme: scheme.to_owned(), resources, places, targets, generation: 0, last: None }
     }
 
     /// Takes up one sample.
@@ -80,13 +110,11 @@ impl Batch {
         let of = &mut self.resources[resource];
         if series.name() == TARGET_INFO {
             let own = |name: &str| matches!(name, METRIC_NAME | "job" | "instance");
-            for (name, value) in series.labels().iter().filter(|(name, _)| !own(name)) {
-                Arc::make_mut(&mut of.resource).upsert(name, value);
-            }
+            of.describe(series.labels().iter().filter(|(name, _)| !own(name)));
             return Added::Described;
         }
         let families = &mut of.scopes[scope].families;
-        let family = families.of(series, metadata);
+        let family = families.of(series, metadata, self.generation);
         match families.list()[family].add(series, timestamp_ms, value, exemplar) {
             Ok((group, role)) => Added::Recorded(Slot { resource, scope, family, group, role }),
             Err(misfit) => Added::LeftOut(misfit),
@@ -107,8 +135,7 @@ impl Batch {
 
     /// The metadata has changed what names of series lead to.
     pub fn resolve_anew(&mut self) {
-        let scopes = self.resources.iter_mut().flat_map(|of| &mut of.scopes);
-        scopes.for_each(|scope| scope.families.resolve_anew());
+        self.generation += 1;
     }
 
     /// Where samples of this origin go: resource and scope.
@@ -118,19 +145,24 @@ impl Batch {
         {
             return (*resource, *scope);
         }
-        let same = |of: &OfResource| of.origin.job == origin.job && of.origin.instance == origin.instance;
-        let resource = self.resources.iter().position(same).unwrap_or_else(|| {
+        let known = self.places.get(origin).copied();
+        let (resource, scope) = known.unwrap_or_else(|| self.new_place(origin));
+        self.last = Some((Arc::clone(origin), resource, scope));
+        (resource, scope)
+    }
+
+    fn new_place(&mut self, origin: &Arc<Origin>) -> (usize, usize) {
+        let target = (origin.job.clone(), origin.instance.clone());
+        let resource = *self.targets.entry(target).or_insert_with(|| {
             let resource = Arc::new(resource_of(&origin.job, &origin.instance, &self.scheme));
-            self.resources.push(OfResource { origin: Arc::clone(origin), resource, scopes: Vec::new() });
+            self.resources.push(OfResource { resource, attributes: HashMap::new(), scopes: Vec::new() });
             self.resources.len() - 1
         });
         let scopes = &mut self.resources[resource].scopes;
-        let scope = scopes.iter().position(|of| of.origin.scope == origin.scope).unwrap_or_else(|| {
-            scopes.push(OfScope { origin: Arc::clone(origin), families: Families::default() });
-            scopes.len() - 1
-        });
-        self.last = Some((Arc::clone(origin), resource, scope));
-        (resource, scope)
+        scopes.push(OfScope { origin: Arc::clone(origin), families: Families::default() });
+        let place = (resource, scopes.len() - 1);
+        self.places.insert(Arc::clone(origin), place);
+        place
     }
 
     /// The batch as OTLP; points that contradict themselves are left out and counted in `broken`. `trim` cuts type and

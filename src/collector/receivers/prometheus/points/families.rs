@@ -18,6 +18,8 @@ pub struct Families {
     /// By the name of the series, where it would lead to the same family again.
     resolved: HashMap<Arc<str>, usize>,
     last: Option<(Arc<str>, usize)>,
+    /// What is resolved is of this generation.
+    generation: u64,
 }
 
 impl Families {
@@ -25,7 +27,13 @@ impl Families {
     ///
     /// A series whose name leads to a family that does not take it opens the family anew, and what the former one held
     /// is given up: so does the reference (`x` and `x_sum` under `# TYPE x gauge` end as one gauge `x`).
-    pub fn of(&mut self, series: &Series, metadata: &Metadata) -> usize {
+    ///
+    /// What names lead to is found out anew when the generation is another one.
+    pub fn of(&mut self, series: &Series, metadata: &Metadata, generation: u64) -> usize {
+        if self.generation != generation {
+            self.generation = generation;
+            self.resolve_anew();
+        }
         let name = series.shared_name();
         match &self.last {
             Some((last, place)) if last == name => *place,
@@ -39,8 +47,9 @@ impl Families {
     }
 
     /// What names lead to has changed.
-    pub fn resolve_anew(&mut self) {
-        self.resolved.clear();
+    fn resolve_anew(&mut self) {
+        // A table that is cleared keeps its size, and would be gone through as a whole each time.
+        self.resolved = HashMap::new();
         self.last = None;
     }
 

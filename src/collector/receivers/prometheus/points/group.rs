@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
+use indexmap::IndexSet;
 
 use super::super::exposition::Exemplar;
 use super::series::write_attribute;
@@ -81,14 +82,14 @@ pub struct Broken {
     /// How many.
     pub points: usize,
     /// The metrics that they belong to.
-    pub metrics: Vec<String>,
+    pub metrics: IndexSet<String>,
 }
 
 impl Broken {
     fn add(&mut self, metric: &str) {
         self.points += 1;
-        if !self.metrics.iter().any(|known| known == metric) {
-            self.metrics.push(metric.to_owned());
+        if !self.metrics.contains(metric) {
+            self.metrics.insert(metric.to_owned());
         }
     }
 }
@@ -298,9 +299,10 @@ pub(super) fn write_exemplar(writer: &mut Writer, field: u32, exemplar: &Exempla
                 continue;
             }
         }
-        match attributes.iter_mut().find(|known| known.0 == name) {
-            Some(known) => known.1 = value,
-            None => attributes.push((name, value)),
+        // They come by name, so that equal ones stand beside each other.
+        match attributes.last_mut() {
+            Some(known) if known.0 == name => known.1 = value,
+            _ => attributes.push((name, value)),
         }
     }
     writer.message_field(field, |message| {

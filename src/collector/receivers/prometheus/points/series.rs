@@ -27,7 +27,7 @@ const OF_THE_TARGET: [&str; 5] = [METRIC_NAME, "instance", "job", "__metrics_pat
 const SCOPE_PREFIX: &str = "otel_scope_";
 
 /// Where a series belongs in a payload: its resource and its scope.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The job, from which the resource is made.
     pub job: String,
@@ -38,7 +38,7 @@ pub struct Origin {
 }
 
 /// What the `otel_scope_*` labels of a series say; nothing for most.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// `otel_scope_name`.
     pub name: String,

@@ -17,7 +17,7 @@ pub(super) struct Cache {
     next: usize,
     /// Series that relabelling drops, with the last scrape whose page had them.
     dropped: HashMap<Box<[u8]>, u64>,
-    origins: Vec<Arc<Origin>>,
+    origins: HashSet<Arc<Origin>>,
     /// The number of the current scrape, from 1 on.
     pub scrape: u64,
     size_when_good: usize,
@@ -84,10 +84,10 @@ impl Cache {
     /// A series of these labels, with its origin shared.
     pub fn with_origin(&mut self, rules: &Rules, labels: Labels) -> Series {
         let origin = Origin::of(&labels, &rules.target);
-        let known = self.origins.iter().find(|known| ***known == origin).cloned();
+        let known = self.origins.get(&origin).cloned();
         let origin = known.unwrap_or_else(|| {
             let origin = Arc::new(origin);
-            self.origins.push(Arc::clone(&origin));
+            self.origins.insert(Arc::clone(&origin));
             origin
         });
         Series::new(labels, origin)

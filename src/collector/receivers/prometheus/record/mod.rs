@@ -7,6 +7,7 @@ mod rules;
 mod target;
 #[cfg(test)]
 mod tests;
+mod warnings;
 
 pub use labels::{Labels, METRIC_NAME};
 pub use rules::{Limits, Rules};

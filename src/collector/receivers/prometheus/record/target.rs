@@ -8,7 +8,7 @@
 //!
 //! All of this is pure: [`Memory::record`] takes the page and the times and gives the payload.
 
-use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::super::exposition::{Entry, ParseError, Parser, Sample, dialect_of};
 use super::super::points::{Added, Batch, Broken, Metadata, STALE, Series, Slot, TIMES_MS};
@@ -17,6 +17,7 @@ use super::cache::Cache;
 use super::labels::{Labels, METRIC_NAME, add_target, of_report};
 use super::repeat::{Repeat, Trail};
 use super::rules::Rules;
+use super::warnings::{Said, Warnings};
 use crate::otlp::Payload;
 
 /// A timestamp may be this far ahead of the clock, in milliseconds.
@@ -65,7 +66,7 @@ pub struct Memory {
     cache: Cache,
     reports: Vec<Series>,
     metadata: Metadata,
-    warned: HashSet<String>,
+    said: Said,
     /// The last scrape, if it may be made again with other values.
     pub(super) repeat: Option<Repeat>,
 }
@@ -95,18 +96,31 @@ struct Reading<'r> {
     counts: Counts,
     /// Samples that were put into the batch or might have been: what `sample_limit` counts.
     taken: usize,
-    warnings: Vec<String>,
+    warnings: Warnings,
     /// The way through the page, while the next one may be read along it.
     trail: Option<Trail>,
 }
 
 impl Memory {
     /// Turns a page, or the reason why there is none, into points.
+    ///
+    /// A page that this breaks on is one that cannot be had, and the memory begins anew: the target is scraped on.
     pub fn record(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
+        let recorded = catch_unwind(AssertUnwindSafe(|| self.record_page(rules, page, times)));
+        recorded.unwrap_or_else(|_| {
+            *self = Self::default();
+            let broken = Failure::from("the collector broke down on the page (please report this)".to_owned());
+            self.record_page(rules, Err(&broken), times)
+        })
+    }
+
+    fn record_page(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
+        #[cfg(test)]
+        assert!(page.is_err() || page.is_ok_and(|page| page.body != super::tests::BREAKS));
         let repeat = self.repeat.take();
         let again = repeat.zip(page.ok()).and_then(|(repeat, page)| repeat.again(rules, page, times));
         if let Some(again) = again {
-            let record = self.written(&again.batch, rules, None, Vec::new());
+            let record = self.written(&again.batch, rules, None, Warnings::default());
             // For the cache, which was not asked, this scrape and the last one are the same.
             self.repeat = Some(again);
             return record;
@@ -121,7 +135,7 @@ impl Memory {
             batch: Batch::new(&rules.scheme),
             counts: Counts::default(),
             taken: 0,
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
             trail: None,
         };
         let known = self.metadata.revision();
@@ -138,7 +152,7 @@ impl Memory {
             reading.warnings.clear();
         } else if reading.counts.scraped == 0 {
             // A wrong path often answers so, and `up` 1 hides it.
-            reading.warn("the page has no samples".into());
+            reading.warnings.add(&self.said, "the page has no samples".into());
         }
         let gone = self.cache.gone();
         for series in &gone {
@@ -159,13 +173,14 @@ impl Memory {
         record
     }
 
-    fn written(&mut self, batch: &Batch, rules: &Rules, error: Option<String>, mut warnings: Vec<String>) -> Record {
+    fn written(&mut self, batch: &Batch, rules: &Rules, error: Option<String>, mut warnings: Warnings) -> Record {
         let mut broken = Broken::default();
         let payload = batch.write(rules.trim_suffixes, &mut broken);
         for metric in &broken.metrics {
-            warnings.push(format!("`{metric}`: counts are no numbers or fall from bucket to bucket, point dropped"));
+            let what = "counts are no numbers or fall from bucket to bucket, point dropped";
+            warnings.add(&self.said, format!("`{metric}`: {what}"));
         }
-        warnings.retain(|warning| self.warned.len() < 1000 && self.warned.insert(warning.clone()));
+        let warnings = warnings.into_said(&mut self.said);
         Record { payload, error, warnings, broken_points: broken.points }
     }
 
@@ -225,7 +240,9 @@ impl Memory {
             let again = cached.seen == scrape;
             cached.seen = scrape;
             if again && own_time.is_none() {
-                reading.warn(format!("`{}` stands twice in the page, the first value is kept", shown()));
+                reading
+                    .warnings
+                    .add(&self.said, format!("`{}` stands twice in the page, the first value is kept", shown()));
                 reading.counts.kept += 1;
                 return Ok(None);
             }
@@ -243,11 +260,13 @@ impl Memory {
             return Ok(None);
         }
         if timestamp_ms > reading.start_ms + AHEAD_MS {
-            reading.warn(format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
+            reading
+                .warnings
+                .add(&self.said, format!("`{}` has a timestamp more than ten minutes ahead, dropped", shown()));
             return Ok(None);
         }
         if !TIMES_MS.contains(&timestamp_ms) {
-            reading.warn(format!("`{}` has a timestamp before 1970, dropped", shown()));
+            reading.warnings.add(&self.said, format!("`{}` has a timestamp before 1970, dropped", shown()));
             return Ok(None);
         }
         let new = new.map(|series| {
@@ -262,7 +281,7 @@ impl Memory {
                 Added::Recorded(place) => slot = Some(place),
                 Added::Described => {}
                 Added::LeftOut(misfit) => {
-                    reading.warn(format!("`{}` was dropped: {}", shown(), misfit.describe()));
+                    reading.warnings.add(&self.said, format!("`{}` was dropped: {}", shown(), misfit.describe()));
                 }
             }
             cached.recorded |= slot.is_some();
@@ -345,12 +364,6 @@ impl Counts {
             rules.limits.samples as f64,
             size,
         ]
-    }
-}
-
-impl Reading<'_> {
-    fn warn(&mut self, text: String) {
-        self.warnings.push(text);
     }
 }
 

@@ -165,8 +165,8 @@ fn check_size(size: usize, limit: Option<usize>) -> Result<(), Failure> {
 }
 
 fn decompress(body: &[u8], limit: Option<usize>) -> Result<Vec<u8>, Failure> {
-    let mut plain = Vec::with_capacity(body.len() * 4);
     let most = limit.map_or(LARGEST_PAGE + 1, |limit| limit.min(LARGEST_PAGE + 1));
+    let mut plain = Vec::with_capacity(body.len().saturating_mul(4).min(most));
     let mut reader = MultiGzDecoder::new(body).take(most as u64);
     reader.read_to_end(&mut plain).map_err(|error| format!("the page is said to be gzip and is not: {error}"))?;
     check_size(plain.len(), limit)?;

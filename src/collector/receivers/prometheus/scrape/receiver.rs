@@ -6,6 +6,7 @@
 //! is given up, one more is made if the configuration says so, and no series is said to be gone: the targets may well
 //! live on.
 
+use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,11 +25,14 @@ use crate::collector::component::{Context, Next, Outputs, Receiver, Running};
 use crate::collector::controls::ScrapeNow;
 use crate::collector::counters::Tally;
 use crate::collector::deadline::Deadline;
-use crate::diag::Problem;
+use crate::diag::{Problem, excerpt};
 use crate::otlp::Signal;
 
 /// The first scrape is not later than this.
 const FIRST_WITHIN: Duration = Duration::from_secs(1);
+
+/// Of what a page says so many characters are shown.
+const LONGEST_LINE: usize = 400;
 
 /// A target that is down for one reason after the other is not heard of after so many.
 const REASONS_SAID: usize = 10;
@@ -198,12 +202,19 @@ impl Scraper {
         let log = &self.context.log;
         let name = self.name();
         // Those that stand in files are not known to the log.
-        let masked = |text: &str| self.target.request.secrets().mask(text);
+        let secrets = OnceCell::new();
+        let shown = |text: &str| {
+            let secrets = secrets.get_or_init(|| self.target.request.secrets());
+            excerpt(&log.secrets().mask(&secrets.mask(text)), LONGEST_LINE)
+        };
         match error {
-            Some(reason) if self.said.len() < REASONS_SAID && !self.said.contains(&kind(reason)) => {
-                let still = if self.said.is_empty() { "" } else { "still " };
-                log.warn(&format!("{name} is {still}down: {}", masked(reason)));
-                self.said.push(kind(reason));
+            Some(reason) if self.said.len() < REASONS_SAID => {
+                let reason = shown(reason);
+                if !self.said.contains(&kind(&reason)) {
+                    let still = if self.said.is_empty() { "" } else { "still " };
+                    log.warn(&format!("{name} is {still}down: {reason}"));
+                    self.said.push(kind(&reason));
+                }
             }
             None if !self.said.is_empty() => {
                 log.info(&format!("{name} is up again"));
@@ -212,7 +223,7 @@ impl Scraper {
             _ => {}
         }
         for warning in warnings {
-            log.warn(&format!("{name}: {}", masked(warning)));
+            log.warn(&format!("{name}: {}", shown(warning)));
         }
     }
 

@@ -76,6 +76,18 @@ fn pages(path: &str, request: &str) -> Vec<u8> {
                 10 | 12.. => answer("200 OK", "", b"a 1\n"),
             }
         }
+        "/breaks" => {
+            static TURN: AtomicUsize = AtomicUsize::new(0);
+            match TURN.fetch_add(1, Ordering::SeqCst) {
+                0 => answer("200 OK", "", b"# breaks\n"),
+                _ => answer("200 OK", "", b"a 1\n"),
+            }
+        }
+        "/echo" => {
+            let token = request.split("bearer ").nth(1).and_then(|rest| rest.split_whitespace().next());
+            let padding = "x".repeat(300);
+            answer("200 OK", "", format!("a{{b=\"c\"}} {padding}{}{padding} 1\n", token.unwrap_or_default()).as_bytes())
+        }
         "/short" => b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\nconnection: close\r\n\r\na 1\n".to_vec(),
         "/created" => answer("201 Created", "", b"a 1\n"),
         _ => answer("404 Not Found", "", b""),
@@ -265,18 +277,45 @@ async fn a_forced_scrape_ends_when_the_points_have_been_handed_on() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_does_not_wait_for_a_slow_target() {
-    let port = serve(|_, _| {
-        std::thread::sleep(Duration::from_secs(1));
-        Vec::new()
-    })
-    .await;
-    let run = Run::start(vec![target(port, "/slow", 10)]);
-    sleep(Duration::from_millis(30)).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+    let mut slow = target(listener.local_addr().expect("address").port(), "/slow", 10);
+    slow.timeout = Duration::from_hours(1);
+    let run = Run::start(vec![slow]);
+    // It has been asked, and does not answer.
+    let (mut stream, _) = listener.accept().await.expect("a scrape");
+    assert!(stream.read(&mut [0; 1024]).await.expect("a request") > 0);
     let kept = run.kept.clone();
+    let stop = Box::new(run.scraping).shutdown(Deadline::fixed(Instant::now() + Duration::from_hours(1)));
+    tokio::time::timeout(Duration::from_mins(1), stop).await.expect("the scrape is given up");
+    assert_eq!(kept.counts().len(), 0);
+}
+
+/// A defect in what reads a page costs that page.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_breaks_the_program_does_not_end_the_scrapes() {
+    let port = serve(pages).await;
+    let run = Run::start(vec![target(port, "/breaks", 5)]);
+    run.until("scrapes behind it", |run| run.kept.counts().len() > 3).await;
+    assert!(run.lines("is down")[0].contains("broke down"));
+    assert!(!has(&run.kept, 0, "a") && has(&run.kept, 0, "up") && has(&run.kept, 2, "a"));
     run.stop().await;
-    let count = kept.counts().len();
-    sleep(Duration::from_millis(50)).await;
-    assert_eq!(kept.counts().len(), count, "nothing comes after the stop");
+}
+
+/// What a page says is cut, and none of what it was asked with is in what is left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_line_is_said_in_short() {
+    let port = serve(pages).await;
+    let secret = "t".repeat(600);
+    let with_token = |request: &mut Request| {
+        let credentials = Some(Secret::Inline(secret.clone()));
+        request.authorization = Some(Authorization::Other { kind: "Bearer".into(), credentials });
+    };
+    let run = Run::start(vec![asking(target(port, "/echo", 60_000), with_token)]);
+    run.until("a scrape", |run| run.kept.counts().len() == 1).await;
+    let lines = run.lines("is down");
+    assert!(lines[0].chars().count() < 600 && lines[0].contains("***") && lines[0].ends_with('…'), "{lines:?}");
+    assert!(!lines[0].contains("tttt"), "{lines:?}");
+    run.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,11 @@ use prost::Message as _;
 use super::target::Record;
 use super::{Failure, Labels, Memory, Page, Rules, Times};
 
+/// A page that breaks the program: the defect that nobody knows.
+pub(in super::super) const BREAKS: &[u8] = b"# breaks\n";
+
 mod labels;
+mod large;
 mod limits;
 mod pages;
 mod repeat;
