@@ -4,6 +4,8 @@
 //! of headers, credentials. [`Secrets::mask`] stands where text is made of what a peer said (before it is cut), and
 //! once more before every line of the log, every kept error and every problem.
 
+use std::ops::Range;
+
 use crate::diag::Problem;
 
 /// Stands for a secret.
@@ -15,7 +17,7 @@ const SHORTEST: usize = 4;
 /// The secrets of one collector.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// The longest first, so that one that holds another is masked as a whole.
+    /// The longest first.
     values: Vec<String>,
 }
 
@@ -43,10 +45,22 @@ impl Secrets {
     /// The text with `***` for every secret.
     #[must_use]
     pub fn mask(&self, text: &str) -> String {
-        let mut masked = text.to_owned();
-        for secret in self.values.iter().filter(|secret| text.contains(secret.as_str())) {
-            masked = masked.replace(secret, MASK);
+        let found = self.values.iter().flat_map(|secret| every_place(text, secret));
+        let mut places: Vec<Range<usize>> = found.collect();
+        if places.is_empty() {
+            return text.to_owned();
         }
+        places.sort_by_key(|place| place.start);
+        let (mut masked, mut end) = (String::new(), 0);
+        for place in places {
+            // Where two secrets overlap, nothing of either is left.
+            if place.start >= end {
+                masked.push_str(&text[end..place.start]);
+                masked.push_str(MASK);
+            }
+            end = end.max(place.end);
+        }
+        masked.push_str(&text[end..]);
         masked
     }
 
@@ -75,6 +89,16 @@ impl Secrets {
     }
 }
 
+/// Where `secret` begins and ends in `text`, overlapping itself too.
+fn every_place<'a>(text: &'a str, secret: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text.get(from..)?.find(secret)?;
+        from = start + text[start..].chars().next().map_or(1, char::len_utf8);
+        Some(start..start + secret.len())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,9 +120,16 @@ mod tests {
             (r#"{"token":"a\"b\\c"}"#, r#"{"token":"***"}"#),
             ("no, a\"b\\c", "no, ***"),
             ("Bearer s3cre", "Bearer s3cre"),
+            ("s3crets3cret", "******"),
         ] {
             assert_eq!(secrets.mask(text), masked);
         }
+    }
+
+    #[test]
+    fn of_secrets_that_overlap_nothing_is_left() {
+        let secrets = secrets(&["abcdef", "defghi", "xyxyx"]);
+        assert_eq!(secrets.mask("-abcdefghi-abcdef-defghi-xyxyxyx-"), "-***-***-***-***-");
     }
 
     #[test]

@@ -126,6 +126,26 @@ fn settings_win_over_sources() {
     assert!(code == 2 && text.contains("there is no `=` in it"), "{text}");
 }
 
+/// Whoever writes a user and a password where there is no place for them is told so without them.
+#[test]
+fn the_user_of_an_address_is_not_shown() {
+    for (section, words) in [
+        ("exporters: {otlp_grpc: {endpoint: 'us3r:${env:VALUE}@a:1'}}", "no place for"),
+        ("exporters: {otlp_grpc: {endpoint: 'us3r:${env:VALUE}@a:99999'}}", "between 0 and 65535"),
+        ("exporters: {otlp_http: {endpoint: 'http://us3r:${env:VALUE}@a:bad/'}}", "is no URL"),
+        ("exporters: {otlp_http: {endpoint: 'us3r:${env:VALUE}@a:1'}}", "`endpoint`"),
+        ("receivers: {otlp: {protocols: {http: {endpoint: 'us3r:${env:VALUE}@a'}}}}", "is no address"),
+        (
+            "receivers: {prometheus: {config: {scrape_configs: [{job_name: a, static_configs: [{targets: ['us3r:${env:VALUE}@a:1']}]}]}}}",
+            "no address of a target",
+        ),
+    ] {
+        let (code, text) = validate(&["--config", &format!("yaml:{section}")], &[("VALUE", "p4ssw0rd-1")]);
+        assert!(code == 1 && text.contains(words), "{section}: {text}");
+        assert!(!text.contains("p4ssw0rd") && !text.contains("us3r"), "{section}: {text}");
+    }
+}
+
 /// A warning alone is no mistake; a command line without a file is one, with the code of all such mistakes.
 #[test]
 fn warnings_are_said_and_do_no_harm() {

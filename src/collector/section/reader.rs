@@ -114,6 +114,14 @@ impl<'a> Section<'a> {
         self.findings.secrets.borrow_mut().add(value);
     }
 
+    /// The same for the user and the password of an address, where it has them.
+    pub fn secret_user(&self, address: &str) {
+        let Some((before, _)) = address.rsplit_once('@') else { return };
+        let user = before.rsplit_once("://").map_or(before, |(_, user)| user);
+        self.secret(user);
+        user.split(':').for_each(|part| self.secret(part));
+    }
+
     /// Records a problem at a key of this section (or at the section, if the key is absent).
     pub fn problem(&self, key: &str, problem: Problem) {
         let line = self.entries.iter().find(|entry| entry.key == key).map_or(self.line, |entry| entry.line);

@@ -143,6 +143,7 @@ impl Section<'_> {
     /// bracketed IPv6 address.
     pub fn endpoint(&mut self, key: &'static str) -> Option<String> {
         let text = self.text(key)?;
+        self.secret_user(&text);
         match check_endpoint(&text) {
             Ok(()) => Some(text),
             Err(why) => {
@@ -155,7 +156,7 @@ impl Section<'_> {
 }
 
 fn check_endpoint(text: &str) -> Result<(), &'static str> {
-    let (host, port) = text.rsplit_once(':').ok_or("it has no port")?;
+    let (host, port) = text.rsplit_once(':').ok_or(if text.is_empty() { "it is empty" } else { "it has no port" })?;
     port.parse::<u16>().map_err(|_| "the port is not between 0 and 65535")?;
     if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
         return Err("an IPv6 address must stand in brackets");

@@ -98,6 +98,7 @@ fn keepalive(section: &mut Section<'_>) -> Keepalive {
 /// `host:port`, with or without a scheme; the scheme, or else `tls.insecure`, decides about TLS.
 fn url(section: &mut Section<'_>, tls: &Tls) -> Option<String> {
     let text = section.required_text("endpoint")?;
+    section.secret_user(&text);
     let (scheme, rest) = match text.split_once("://") {
         Some(("http", rest)) => ("http", rest),
         Some(("https", rest)) => ("https", rest),
@@ -112,13 +113,15 @@ fn url(section: &mut Section<'_>, tls: &Tls) -> Option<String> {
         }
         None => (if tls.insecure { "http" } else { "https" }, text.as_str()),
     };
-    let port = rest.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-    if !matches!(port, Some(Ok(_))) {
-        let problem = Problem::new(format!("`endpoint` {text} has no port"));
-        section.problem("endpoint", problem.hint("write `host:port`"));
-        return None;
-    }
-    Some(format!("{scheme}://{rest}"))
+    let wrong = match rest.rsplit_once(':').map(|(_, port)| port.parse::<u16>()) {
+        Some(Ok(_)) if rest.contains('@') => "has a user, which gRPC has no place for",
+        Some(Ok(_)) => return Some(format!("{scheme}://{rest}")),
+        Some(Err(_)) => "has a port that is not between 0 and 65535",
+        None => "has no port",
+    };
+    let problem = Problem::new(format!("`endpoint` {text} {wrong}"));
+    section.problem("endpoint", problem.hint("write `host:port`"));
+    None
 }
 
 impl Exporter for Settings {

@@ -94,6 +94,7 @@ pub(in crate::collector::exporters) fn plain(target: Target) -> Box<dyn Exporter
 
 fn url(section: &mut Section<'_>, key: &'static str) -> Option<Url> {
     let text = section.text(key)?;
+    section.secret_user(&text);
     let problem = match Url::parse(&text) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             keep_secret(section, &url);

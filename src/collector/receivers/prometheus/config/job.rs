@@ -174,6 +174,7 @@ fn found(section: &mut Section<'_>, job: &Job, global: &Global) -> Vec<Found> {
     let mut all: Vec<Found> = Vec::new();
     for (addresses, labels) in groups.unwrap_or_default() {
         for address in addresses {
+            section.secret_user(&address);
             if job.relabel.is_empty()
                 && let Err(why) = is_address(&address)
             {
