@@ -7,9 +7,10 @@ use std::io;
 use bytes::Bytes;
 
 use super::config::Config;
+use super::encoding::{ENCODINGS, Unreadable};
+use super::grpc_message::unframe;
 use super::load;
 use super::ottl::{Conditions, ErrorMode, Group, Level, Scene, Style, walk};
-use super::receivers::otlp::{ENCODINGS, Unreadable, unframe};
 use super::storage::{Credential, decode, encode};
 use crate::diag::Problems;
 use crate::otlp::{Payload, Signal};

@@ -12,6 +12,7 @@ pub mod counters;
 pub mod deadline;
 pub mod delivery;
 pub mod duration;
+mod encoding;
 pub mod expand;
 pub mod exporters;
 pub mod extensions;
@@ -24,6 +25,7 @@ mod go_number;
 pub mod graph;
 #[cfg(test)]
 mod graph_tests;
+mod grpc_message;
 mod http_server;
 #[cfg(test)]
 mod key_tests;
@@ -36,6 +38,7 @@ mod ottl;
 mod owed;
 pub mod own;
 mod pattern;
+mod percent;
 pub mod pipelines;
 pub mod processors;
 pub mod receivers;

@@ -39,6 +39,14 @@ pub struct Spool {
     settled: watch::Sender<Option<Settled>>,
 }
 
+/// A request that is on disk already, for [`Spool::add`].
+#[must_use]
+#[derive(Debug)]
+pub struct Put {
+    number: u64,
+    size: u64,
+}
+
 /// How the sending of what is stored came to an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
@@ -102,13 +110,13 @@ impl Spool {
         self.entries().items_at_start
     }
 
-    /// Stores a request without its credentials.
-    pub async fn put(self: &Arc<Self>, payload: Payload) -> io::Result<()> {
+    /// Writes a request without its credentials to a file. [`Spool::add`] makes it one of those that are to be sent.
+    pub async fn put(self: &Arc<Self>, payload: Payload) -> io::Result<Put> {
         let spool = self.clone();
         tokio::task::spawn_blocking(move || spool.write(payload)).await.map_err(io::Error::other)?
     }
 
-    fn write(&self, payload: Payload) -> io::Result<()> {
+    fn write(&self, payload: Payload) -> io::Result<Put> {
         let bytes = encode(payload, &self.credentials)?;
         let size = bytes.len() as u64;
         let number = {
@@ -122,12 +130,15 @@ impl Spool {
             number
         };
         let written = write_whole(&self.path_of(number), &bytes, 0o600);
-        let mut entries = self.entries();
-        match written {
-            Ok(()) => drop(entries.files.insert(number, size)),
-            Err(_) => entries.bytes -= size,
+        if written.is_err() {
+            self.entries().bytes -= size;
         }
-        written
+        written.map(|()| Put { number, size })
+    }
+
+    /// From now on the request is sent when it is its turn.
+    pub fn add(&self, Put { number, size }: Put) {
+        self.entries().files.insert(number, size);
     }
 
     /// The file that is stored longest.
@@ -266,7 +277,7 @@ mod tests {
         for count in [3, 1] {
             let mut payload = spans(count);
             Arc::make_mut(&mut payload.resources[0].resource).upsert("tenant", "s3cr3t-token");
-            spool.put(payload).await.expect("stores");
+            spool.add(spool.put(payload).await.expect("stores"));
         }
         drop(spool);
         let spool = Spool::open(&folder.path().join("a"), credentials).expect("opens again");
@@ -287,7 +298,7 @@ mod tests {
     async fn a_file_that_cannot_be_removed_is_not_given_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
-        spool.put(spans(1)).await.expect("stores");
+        spool.add(spool.put(spans(1)).await.expect("stores"));
         let file = spool.oldest().expect("an entry");
         fs::remove_file(&file).expect("removes");
         fs::create_dir_all(file.join("not empty")).expect("makes");

@@ -8,6 +8,7 @@ use data_encoding::BASE64_NOPAD;
 
 use super::super::sending::{Outcome, PartialSuccess, for_each_field, shown};
 use crate::collector::component::Refusal;
+use crate::collector::percent;
 use crate::collector::secrets::Secrets;
 use crate::otlp::wire::Value;
 
@@ -47,7 +48,8 @@ pub(in crate::collector::exporters) fn read(end: &HeaderMap, message: &Message, 
             None => Outcome::Never(Refusal::permanent("bad_answer", "the answer is no OTLP message").answered(13)),
         };
     }
-    let words = percent_decoded(&text(end, "grpc-message").unwrap_or_default());
+    let words = percent::decode(&text(end, "grpc-message").unwrap_or_default());
+    let words = String::from_utf8_lossy(&words);
     let pause = retry_info(end);
     let message = format!("status {code}: {}", shown(&words, secrets));
     let mut refusal = Refusal::permanent(format!("grpc_{code}"), message).answered(code);
@@ -80,17 +82,6 @@ pub(super) fn of_http_status(status: u16) -> Outcome {
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
-
-fn percent_decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| first == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        let byte = hex.and_then(|two| u8::from_str_radix(two, 16).ok());
-        bytes.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The pause of a google.rpc.RetryInfo among the details of the status.

@@ -15,15 +15,13 @@ use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
 use crate::collector::duration::about;
+use crate::collector::grpc_message::{PREFIX, encoding_of, frame, unframe};
 use crate::collector::own::{Label, Labels, labels};
-use crate::collector::receivers::otlp::{encoding_of, unframe};
 use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
 /// How much of an answer is read, as in the reference.
 const ANSWER_LIMIT: usize = 4 << 20;
-/// In front of a message: one byte that says whether it is compressed, four for its length.
-const PREFIX: usize = 5;
 
 /// The way of one signal's requests.
 pub(super) struct Grpc {
@@ -136,12 +134,7 @@ impl Transport for Grpc {
             "snappy" => Compression { name: "x-snappy-framed", ..self.compression }.pack(&payload.encode_parts())?,
             _ => self.compression.pack(&payload.encode_parts())?,
         };
-        let length = u32::try_from(packed.len()).map_err(|_| std::io::Error::other("more than 4 GiB"))?;
-        let mut frame = BytesMut::with_capacity(PREFIX + packed.len());
-        frame.put_u8(u8::from(!self.compression.name.is_empty()));
-        frame.put_u32(length);
-        frame.put_slice(&packed);
-        Ok(frame.freeze())
+        frame(&packed, !self.compression.name.is_empty())
     }
 
     fn endpoint(&self) -> Labels {

@@ -13,6 +13,7 @@ use super::super::sending::{Compression, Lanes, Queue, Retry, Tls, Way, read_hea
 use super::client;
 use super::transport::Http;
 use crate::collector::component::{Built, Context, EVERY_SIGNAL, Exporter, Factory, Signals};
+use crate::collector::percent;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
@@ -130,18 +131,7 @@ pub(in crate::collector::exporters) fn keep_secret(section: &Section<'_>, url: &
 
 /// The text of a part of a URL without its `%XX`.
 fn decoded(part: &str) -> String {
-    let mut pieces = part.split('%');
-    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
-    for piece in pieces {
-        if let Some(byte) = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            bytes.push(byte);
-            bytes.extend_from_slice(&piece.as_bytes()[2..]);
-        } else {
-            bytes.push(b'%');
-            bytes.extend_from_slice(piece.as_bytes());
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent::decode(part)).into_owned()
 }
 
 /// The signal's own endpoint as it stands, or its path below the base.

@@ -1,7 +1,7 @@
 //! What the exporters that send have in common: a queue, batches, retries, and what happens to data that cannot be sent.
 //!
 //! `queue` and `backoff` read what they are told, `room` says what may wait, `batcher` joins requests, `sender` tries until
-//! it is decided, `lane` leads a payload through all of them. How a request travels is the [`Transport`]'s part.
+//! it is decided, `store` keeps what cannot be sent, `lane` leads a payload through all of them. How a request travels is the [`Transport`]'s part.
 
 mod backoff;
 mod batcher;
@@ -13,6 +13,7 @@ mod outcome;
 mod queue;
 mod room;
 mod sender;
+mod store;
 mod tls;
 
 pub(super) use backoff::Retry;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 
-use super::body::{ENCODINGS, Encoding};
 use super::receiver::OtlpReceiver;
 use crate::collector::component::{EVERY_SIGNAL, Factory, Receiver, Signals};
+use crate::collector::encoding::{ENCODINGS, Encoding};
 use crate::collector::http_server::{Patience, response_headers};
 use crate::collector::section::Section;
 use crate::diag::Problem;

@@ -14,10 +14,11 @@ use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::{Code, Status};
 
-use super::body::{self, Encoding, Unreadable};
+use super::body;
 use super::config::GrpcSettings;
 use super::intake::{Intake, Protocol};
 use crate::collector::accept::Connections;
+use crate::collector::grpc_message::{PREFIX, encoding_of, unframe, unreadable};
 use crate::otlp::{Payload, Signal};
 
 /// Bytes of headers of one call.
@@ -141,58 +142,6 @@ impl Method {
         let limit = self.max_message;
         let bytes = body::read(request.into_body(), limit.saturating_add(PREFIX)).await.map_err(unreadable(limit))?;
         unframe(bytes, encoding, limit)
-    }
-}
-
-/// How messages under these headers are compressed, those that say that they are.
-pub(in crate::collector) fn encoding_of(headers: &HeaderMap) -> Result<Encoding, Status> {
-    match headers.get("grpc-encoding").map(HeaderValue::as_bytes) {
-        None | Some(b"" | b"identity") => Ok(Encoding::Identity),
-        Some(b"gzip") => Ok(Encoding::Gzip),
-        Some(b"snappy") => Ok(Encoding::SnappyFramed),
-        Some(b"zstd") => Ok(Encoding::Zstd),
-        Some(other) => {
-            let other = String::from_utf8_lossy(other);
-            let text = format!("grpc: Decompressor is not installed for grpc-encoding \"{other}\"");
-            Err(Status::unimplemented(text))
-        }
-    }
-}
-
-/// The one message of a request or answer with this body, decompressed: of `limit` bytes at most.
-pub(in crate::collector) fn unframe(mut bytes: Bytes, encoding: Encoding, limit: usize) -> Result<Bytes, Status> {
-    if bytes.len() < PREFIX {
-        return Err(Status::unknown("EOF"));
-    }
-    let prefix = bytes.split_to(PREFIX);
-    let length = usize::try_from(u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]));
-    match length.unwrap_or(usize::MAX) {
-        length if length > limit => {
-            let why = format!("grpc: received message larger than max ({length} vs. {limit})");
-            return Err(Status::resource_exhausted(why));
-        }
-        length if length > bytes.len() => return Err(Status::unknown("unexpected EOF")),
-        // The reference takes the first one and says that it has taken all.
-        length if length < bytes.len() => return Err(Status::internal("the call has more than one message")),
-        _ => {}
-    }
-    match (prefix[0], encoding) {
-        (0, _) => Ok(bytes),
-        (1, Encoding::Identity) => Err(Status::internal("grpc: compressed flag set with identity or empty encoding")),
-        (1, _) => encoding.decode(bytes, limit).map_err(unreadable(limit)),
-        (flag, _) => Err(Status::internal(format!("grpc: received unexpected payload format {flag}"))),
-    }
-}
-
-/// In front of a message: one byte that says whether it is compressed, four for its length.
-const PREFIX: usize = 5;
-
-fn unreadable(limit: usize) -> impl Fn(Unreadable) -> Status {
-    move |why| match why {
-        Unreadable::TooLarge => {
-            Status::resource_exhausted(format!("grpc: received message larger than max ({limit} bytes)"))
-        }
-        Unreadable::Broken(text) => Status::internal(format!("grpc: {text}")),
     }
 }
 

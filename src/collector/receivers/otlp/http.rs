@@ -9,12 +9,13 @@ use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, h
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::body::{self, Encoding, Unreadable};
+use super::body;
 use super::config::HttpSettings;
 use super::intake::{Intake, Protocol};
 use super::status::Status;
 use super::{path, protocol};
 use crate::collector::accept::Connections;
+use crate::collector::encoding::{Encoding, Unreadable};
 use crate::collector::http_server;
 use crate::otlp::{Payload, Signal};
 

@@ -16,6 +16,4 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::collector) use body::{ENCODINGS, Unreadable};
 pub use config::FACTORY;
-pub(in crate::collector) use grpc::{encoding_of, unframe};

@@ -1,20 +1,10 @@
 //! Paths of requests as the reference's server compares them: clean of `//`, `.` and `..`, then decoded.
 
+use crate::collector::percent;
+
 /// The path with its `%XX` decoded; as it is where that is not UTF-8.
 pub(super) fn decode(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| first == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        if let Some(byte) = hex.and_then(|two| u8::from_str_radix(two, 16).ok()) {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.push(first);
-            rest = after;
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+    String::from_utf8(percent::decode(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Whether a `%` is not followed by two hexadecimal digits: no URL then.

@@ -1,0 +1,51 @@
+//! `%XX` in URLs, paths and gRPC messages.
+
+/// The bytes with each `%` and two hexadecimal digits replaced by the byte that they stand for; other `%` stay.
+#[must_use]
+pub fn decode(text: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((&first, after)) = rest.split_first() {
+        match after {
+            [high, low, after @ ..] if first == b'%' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                bytes.push(digit(*high) << 4 | digit(*low));
+                rest = after;
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+/// The value of a hexadecimal digit.
+fn digit(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => digit.to_ascii_lowercase() - b'a' + 10,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_digits_are_a_byte_and_the_rest_stays() {
+        for (text, wanted) in [
+            ("", &b""[..]),
+            ("a%20b%C3%B6%fF%00", b"a b\xc3\xb6\xff\x00"),
+            ("%", b"%"),
+            ("%4", b"%4"),
+            ("%%41", b"%A"),
+            ("%+f% 1%zz%-1", b"%+f% 1%zz%-1"),
+            ("%\u{f6}%25", b"%\xc3\xb6%"),
+        ] {
+            assert_eq!(decode(text), wanted, "{text}");
+        }
+        for byte in 0..=u8::MAX {
+            assert_eq!((decode(&format!("%{byte:02x}")), decode(&format!("%{byte:02X}"))), (vec![byte], vec![byte]));
+        }
+    }
+}
