@@ -21,8 +21,10 @@ struct Side {
 
 /// All of them beside each other, with ten children that do nothing; gymrun does not sample.
 pub fn measure(options: &Options, kit: &Kit) {
-    let wanted =
-        |supervisor: &Supervisor| supervisor.there(kit) && (!options.no_peers || *supervisor == Supervisor::Gymrun);
+    let wanted = |supervisor: &Supervisor| {
+        let peer = !options.no_peers && *supervisor != Supervisor::ContainedLoop;
+        supervisor.there(kit) && (peer || *supervisor == Supervisor::Gymrun)
+    };
     let start = |supervisor: Supervisor| {
         let running = Running::start(supervisor, kit, CHILDREN);
         (supervisor, running)

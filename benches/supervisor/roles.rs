@@ -16,7 +16,10 @@ pub fn play() -> Option<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let played = match words.as_slice() {
-        ["bare-loop", count, program, arguments @ ..] => bare_loop(count, program, arguments),
+        ["bare-loop", count, program, arguments @ ..] => bare_loop(count, None, program, arguments),
+        ["contained-loop", count, cgroups, program, arguments @ ..] => {
+            bare_loop(count, Some(Path::new(cgroups)), program, arguments)
+        }
         ["server", port, after_milliseconds, opened] => serve(port, after_milliseconds, Path::new(opened)),
         ["lines", mebibytes, started, go, done] => write_lines(mebibytes, [started, go, done].map(Path::new)),
         _ => return None,
@@ -24,11 +27,19 @@ pub fn play() -> Option<ExitCode> {
     Some(if played.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The floor: starts so many children, waits for SIGTERM, hands it on, waits for all.
-fn bare_loop(count: &str, program: &str, arguments: &[&str]) -> io::Result<()> {
+/// The floor: starts so many children, waits for SIGTERM, hands it on, waits for all. With `cgroups`, a directory, each child
+/// has one there, which is taken away after it.
+fn bare_loop(count: &str, cgroups: Option<&Path>, program: &str, arguments: &[&str]) -> io::Result<()> {
     let count: usize = count.parse().map_err(io::Error::other)?;
-    let mut children =
-        (0..count).map(|_| Command::new(program).args(arguments).spawn()).collect::<io::Result<Vec<_>>>()?;
+    let own = |number: usize| cgroups.map(|cgroups| cgroups.join(format!("bench-{}-{number}", std::process::id())));
+    let enter = |cgroup: &Path| fs::write(cgroup.join("cgroup.procs"), "0");
+    let start = |number| {
+        // A child is born where its parent is.
+        own(number).map_or(Ok(()), |own| fs::create_dir(&own).and_then(|()| enter(&own)))?;
+        Command::new(program).args(arguments).spawn()
+    };
+    let mut children = (0..count).map(start).collect::<io::Result<Vec<_>>>()?;
+    cgroups.map_or(Ok(()), enter)?;
     // Only now: children inherit what is blocked.
     let mut term = SigSet::empty();
     term.add(Signal::SIGTERM);
@@ -37,7 +48,11 @@ fn bare_loop(count: &str, program: &str, arguments: &[&str]) -> io::Result<()> {
     for child in &children {
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM)?;
     }
-    children.iter_mut().try_for_each(|child| child.wait().map(drop))
+    for (number, child) in children.iter_mut().enumerate() {
+        child.wait()?;
+        own(number).map_or(Ok(()), fs::remove_dir)?;
+    }
+    Ok(())
 }
 
 /// A server that needs its time to start: writes down when it began to listen, and answers 200 to everything.

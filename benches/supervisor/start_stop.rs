@@ -18,7 +18,7 @@ struct Side {
 
 /// 10 and 100 children that do nothing, on one level.
 pub fn measure(options: &Options, kit: &Kit) {
-    let floors = [Supervisor::Gymrun, Supervisor::Loop];
+    let floors = [Supervisor::Gymrun, Supervisor::Loop, Supervisor::ContainedLoop];
     let wanted = |supervisor: &Supervisor| supervisor.there(kit) && (!options.no_peers || floors.contains(supervisor));
     let supervisors: Vec<Supervisor> = Supervisor::ALL.into_iter().filter(wanted).collect();
     let names = supervisors.iter().map(|supervisor| supervisor.name()).chain(["`gymrun plan`"]);
@@ -34,17 +34,23 @@ pub fn measure(options: &Options, kit: &Kit) {
                 let (supervisor, side) = (supervisors[index], &mut sides[index]);
                 let before = cpu_of_children();
                 let running = Running::start(supervisor, kit, count);
-                side.start.push(running.started_in.as_secs_f64() * 1e3);
+                let started_in = running.started_in;
                 std::thread::sleep(supervisor.settles_in());
                 side.stop.push(running.stop().as_secs_f64() * 1e3);
-                side.cpu.push(cpu_of_children_since(before).as_secs_f64() * 1e3);
+                // It moves itself from cgroup to cgroup, as only a loop has to.
+                if supervisor != Supervisor::ContainedLoop {
+                    side.start.push(started_in.as_secs_f64() * 1e3);
+                    side.cpu.push(cpu_of_children_since(before).as_secs_f64() * 1e3);
+                }
             }
         }
         let floor = &sides[1];
         let start_goal = Goal::times(1.3, floor.start.median() + plan.median(), "(bare loop + plan)");
         let stop_goal = Goal::times(1.5, floor.stop.median(), "bare loop");
         let mut row = |name: String, of: fn(&Side) -> &Series, last: Option<Series>, goals| {
-            let cells = sides.iter().map(|side| Some(of(side).clone())).chain([last]).collect();
+            let cells =
+                sides.iter().map(|side| Some(of(side).clone()).filter(|of| !of.newest().is_nan())).chain([last]);
+            let cells = cells.collect();
             table.add(Row { name, digits: 1, cells, goals });
         };
         row(format!("exec to all {count} started, ms"), |side| &side.start, Some(plan.clone()), vec![start_goal]);

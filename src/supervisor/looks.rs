@@ -51,8 +51,13 @@ impl Looks {
 
 /// Of each unit what lives, in the same order.
 fn look(slots: &[Arc<Slot>]) -> Vec<Vec<Stat>> {
-    let members: Vec<Option<Members>> = slots.iter().map(|slot| slot.members()).collect();
+    let running: Vec<bool> = slots.iter().map(|slot| slot.running()).collect();
+    // Asked for after that: what a process leaves behind is gymrun's own child before its end is known.
+    let adopted = process::adopted();
+    // Of one that has ended nothing else is left.
+    let known = |(slot, running): (&Arc<Slot>, bool)| slot.members().filter(|_| running || !adopted.is_empty());
+    let members: Vec<Option<Members>> = slots.iter().zip(running).map(known).collect();
     let spawned: Vec<Members> = members.iter().flatten().cloned().collect();
-    let mut found = Proc::default().members(&spawned, &process::adopted()).into_iter();
+    let mut found = Proc::default().members(&spawned, &adopted).into_iter();
     members.iter().map(|members| members.as_ref().and_then(|_| found.next()).unwrap_or_default()).collect()
 }

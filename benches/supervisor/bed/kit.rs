@@ -16,6 +16,8 @@ pub struct Kit {
     pub python: Option<PathBuf>,
     /// The folder with s6's programs.
     pub s6: Option<PathBuf>,
+    /// The root of the cgroups of version 2, if it can be written.
+    pub cgroups: Option<PathBuf>,
 }
 
 impl Kit {
@@ -44,6 +46,10 @@ impl Kit {
             own: std::env::current_exe().expect("this program"),
             python,
             s6,
+            cgroups: ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]
+                .map(PathBuf::from)
+                .into_iter()
+                .find(|root| nix::unistd::eaccess(&root.join("cgroup.procs"), nix::unistd::AccessFlags::W_OK).is_ok()),
         }
     }
 

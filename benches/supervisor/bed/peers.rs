@@ -15,6 +15,8 @@ pub enum Supervisor {
     Gymrun,
     /// A bare loop of Rust's `Command`: the floor.
     Loop,
+    /// The same with a cgroup for each child: the floor of what contains them.
+    ContainedLoop,
     Bash,
     S6,
     Supervisord,
@@ -24,14 +26,23 @@ pub enum Supervisor {
 
 impl Supervisor {
     /// In the order of the tables.
-    pub const ALL: [Self; 7] =
-        [Self::Gymrun, Self::Loop, Self::Bash, Self::S6, Self::Supervisord, Self::Honcho, Self::Circus];
+    pub const ALL: [Self; 8] = [
+        Self::Gymrun,
+        Self::Loop,
+        Self::ContainedLoop,
+        Self::Bash,
+        Self::S6,
+        Self::Supervisord,
+        Self::Honcho,
+        Self::Circus,
+    ];
 
     /// As the tables name it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gymrun => "gymrun",
             Self::Loop => "bare loop",
+            Self::ContainedLoop => "bare loop, cgroups",
             Self::Bash => "bash",
             Self::S6 => "s6",
             Self::Supervisord => "supervisord",
@@ -44,6 +55,7 @@ impl Supervisor {
     pub fn there(self, kit: &Kit) -> bool {
         match self {
             Self::Gymrun | Self::Loop | Self::Bash => true,
+            Self::ContainedLoop => kit.cgroups.is_some(),
             Self::S6 => kit.s6.is_some(),
             Self::Supervisord | Self::Honcho | Self::Circus => kit.python.is_some(),
         }
@@ -71,6 +83,12 @@ impl Supervisor {
             Self::Loop => {
                 let mut command = Command::new(&kit.own);
                 command.arg("bare-loop").arg(count.to_string()).arg(kit.child()).arg(fifo);
+                command
+            }
+            Self::ContainedLoop => {
+                let mut command = Command::new(&kit.own);
+                command.arg("contained-loop").arg(count.to_string());
+                command.arg(kit.cgroups.as_ref().expect("asked for before")).arg(kit.child()).arg(fifo);
                 command
             }
             Self::Bash => {
