@@ -37,7 +37,8 @@ enum Rest {
 
 impl Payload {
     /// Divides it into parts of `most` items (at least one), the last of which has what is left. Resources and scopes are
-    /// repeated where a border goes through them; metrics are divided between their points. What has no items is left out.
+    /// repeated where a border goes through them; metrics are divided between their points. Metrics without
+    /// points stay beside those that they stand behind; what has nothing at all is left out.
     #[must_use]
     pub fn into_chunks(self, most: usize) -> Chunks {
         let mut rest = VecDeque::new();
@@ -46,7 +47,8 @@ impl Payload {
                 let items = std::mem::replace(&mut about.items, self.signal.no_items());
                 let (resource, resource_schema) = (Arc::clone(&resource), schema_url.clone());
                 let count = items.count();
-                if count > 0 {
+                let metrics = matches!(&items, Items::Metrics(metrics) if !metrics.is_empty());
+                if count > 0 || metrics {
                     let scope = Scope { entry, resource, resource_schema, about, rest: items.into(), count };
                     rest.push_back(scope);
                 }
@@ -62,16 +64,19 @@ impl Iterator for Chunks {
     fn next(&mut self) -> Option<Payload> {
         let mut chunk = Payload::new(self.signal);
         let (mut left, mut last) = (self.most, None);
-        while left > 0 {
-            let Some(scope) = self.rest.front_mut() else { break };
+        // What has no points costs nothing, even where the part is full.
+        while let Some(scope) = self.rest.front_mut().filter(|scope| left > 0 || scope.count == 0) {
             if last != Some(scope.entry) {
                 let (resource, schema_url) = (Arc::clone(&scope.resource), scope.resource_schema.clone());
                 chunk.resources.push(ResourceItems { resource, schema_url, scopes: Vec::new() });
                 last = Some(scope.entry);
             }
             let taken = left.min(scope.count);
-            let items = scope.rest.take(taken, self.most);
+            let mut items = scope.rest.take(taken, self.most);
             scope.count -= taken;
+            if let (0, Items::Metrics(metrics), Rest::Metrics(rest)) = (scope.count, &mut items, &mut scope.rest) {
+                metrics.extend(rest.drain(..));
+            }
             left -= taken;
             let scope = ScopeItems { items, ..scope.about.clone() };
             chunk.resources.last_mut()?.scopes.push(scope);
@@ -218,6 +223,25 @@ mod tests {
             }
         }
         assert!(Payload::new(Signal::Logs).into_chunks(0).next().is_none());
+    }
+
+    #[test]
+    fn metrics_without_points_are_in_one_of_the_parts() {
+        for most in 1..=21 {
+            let mut metrics = Payload::new(Signal::Metrics);
+            let empty = || gauge(0..0);
+            metrics.resources = vec![
+                entry(vec![
+                    Items::Metrics(vec![empty()]),
+                    Items::Metrics(vec![gauge(0..4), empty(), gauge(4..9), empty()]),
+                ]),
+                entry(vec![Items::Metrics(vec![empty(), empty()])]),
+            ];
+            let parts = metrics.into_chunks(most).flat_map(|part| part.resources).flat_map(|entry| entry.scopes);
+            let metrics = parts.map(|scope| if let Items::Metrics(metrics) = scope.items { metrics } else { vec![] });
+            let without = metrics.flatten().filter(|metric| metric.data_points() == 0).count();
+            assert_eq!(without, 5, "{most}");
+        }
     }
 
     #[test]

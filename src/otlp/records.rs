@@ -163,9 +163,14 @@ pub struct Metric {
 
 impl Metric {
     /// A metric of a name and the other fields of its Metric message (description 2, unit 3, gauge 5,
-    /// sum 7, histogram 9, exponential histogram 10, summary 11, metadata 12), which must be valid.
+    /// sum 7, histogram 9, exponential histogram 10, summary 11, metadata 12), which must be valid. Of several data the
+    /// last one counts, as a whole; the others are left out.
     pub fn new(name: impl Into<Text>, rest: impl Into<Bytes>) -> Self {
-        let rest = rest.into();
+        let mut rest = rest.into();
+        let several = fields(&rest).filter(|(number, _)| is_data(*number)).count() > 1;
+        if several {
+            rest = with_last_data(&rest);
+        }
         let data_points = data(&rest).map_or(0, |(_, data)| count_points(data));
         Self { name: name.into(), rest, data_points }
     }
@@ -212,7 +217,7 @@ impl Metric {
         // What all of them have: the fields beside the data, and those of the data beside the points.
         let (mut about, mut about_points) = (Writer::new(), Writer::new());
         each(&self.rest, |field, bytes| {
-            if !matches!(field, 5 | 7 | 9 | 10 | 11) {
+            if !is_data(field) {
                 about.raw(bytes);
             }
         });
@@ -266,12 +271,31 @@ impl Metric {
     }
 }
 
+/// Whether a field of a metric is its data (gauge, sum, histogram, exponential histogram, summary): one of them is set.
+fn is_data(number: u32) -> bool {
+    matches!(number, 5 | 7 | 9 | 10 | 11)
+}
+
+/// The fields of a metric without all data but the last. Nobody then joins what excludes each other.
+fn with_last_data(metric: &[u8]) -> Bytes {
+    let (mut reader, mut start) = (Reader::new(metric), 0);
+    let (mut writer, mut last) = (Writer::with_capacity(metric.len()), 0..0);
+    while let Ok(Some((number, _))) = reader.read() {
+        let field = start..reader.position();
+        start = field.end;
+        if is_data(number) {
+            last = field;
+        } else {
+            writer.raw(&metric[field]);
+        }
+    }
+    writer.raw(&metric[last]);
+    writer.into_bytes()
+}
+
 /// Number and content of the data of a metric (Gauge, Sum, ...); the last one counts.
 pub(super) fn data(metric: &[u8]) -> Option<(u32, &[u8])> {
-    fields(metric)
-        .filter(|(number, _)| matches!(number, 5 | 7 | 9 | 10 | 11))
-        .last()
-        .map(|(number, value)| (number, value.bytes()))
+    fields(metric).filter(|(number, _)| is_data(*number)).last().map(|(number, value)| (number, value.bytes()))
 }
 
 /// Calls `take` with number and bytes of each field of a valid message.
@@ -311,7 +335,29 @@ fn without_name(message: &[u8]) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::edit::Edit;
     use super::*;
+
+    #[test]
+    fn of_several_data_the_last_one_counts_as_a_whole() {
+        let write = |writer: &mut Writer, number: u32, points: u64| {
+            writer.message_field(number, |data| {
+                (0..points).for_each(|point| data.message_field(1, |inner| inner.fixed64_field(3, point)));
+            });
+        };
+        for (first, last) in [(7, 7), (5, 5), (9, 7), (10, 11), (11, 5)] {
+            let mut writer = Writer::new();
+            writer.bytes_field(2, b"about");
+            write(&mut writer, first, 3);
+            write(&mut writer, last, 1);
+            writer.bytes_field(3, b"s");
+            let metric = Metric::new("m", writer.into_bytes());
+            assert_eq!((metric.data_points(), data(metric.rest()).map(|(number, _)| number)), (1, Some(last)));
+            let edit = Edit::new(metric.rest().clone());
+            assert_eq!(Edit::new(edit.inner(last)).messages(1).len(), 1);
+            assert_eq!((edit.text(2), edit.text(3)), ("about".into(), "s".into()));
+        }
+    }
 
     #[test]
     fn items_are_kept_dropped_and_replaced_in_order() {

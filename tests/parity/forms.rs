@@ -163,6 +163,30 @@ fn with_former_values(_: &Shape, fields: Vec<(u32, Vec<u8>)>) -> Vec<u8> {
     out.into_vec()
 }
 
+/// Of messages that exclude each other another one and one of the same kind before: the last one counts, as a whole.
+fn with_former_data(shape: &Shape, fields: Vec<(u32, Vec<u8>)>) -> Vec<u8> {
+    let mut out = Writer::new();
+    for (number, field) in fields {
+        if std::ptr::eq(shape, &raw const METRIC) && matches!(number, 5 | 7 | 9 | 10 | 11) {
+            let former: u32 = if number == 7 { 9 } else { 7 };
+            for number in [number, former] {
+                out.message_field(number, |data| {
+                    data.message_field(1, |point| point.fixed64_field(3, 1234));
+                    if matches!(number, 7 | 9 | 10) {
+                        data.varint_field(2, 1);
+                    }
+                });
+            }
+        }
+        if std::ptr::eq(shape, &raw const ANY) {
+            out.message_field(5, |list| list.message_field(1, |value| value.varint_field(3, 1)));
+            out.message_field(6, |map| map.message_field(1, |entry| entry.bytes_field(1, b"former")));
+        }
+        out.raw(&field);
+    }
+    out.into_vec()
+}
+
 /// Numbers in more bytes than they need.
 fn long_numbers(_: &Shape, fields: Vec<(u32, Vec<u8>)>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -181,13 +205,14 @@ fn long_numbers(_: &Shape, fields: Vec<(u32, Vec<u8>)>) -> Vec<u8> {
     out
 }
 
-const CHANGES: [(&str, Change); 6] = [
+const CHANGES: [(&str, Change); 7] = [
     ("backwards", backwards),
     ("interleaved", interleaved),
     ("unknown fields", with_unknown),
     ("unpacked", unpacked),
     ("former values", with_former_values),
     ("long numbers", long_numbers),
+    ("former data", with_former_data),
 ];
 
 /// A statement that reads and one that writes each part, in front of batches that split.

@@ -102,7 +102,7 @@ impl Printer {
         let text = || String::from_utf8_lossy(bytes);
         match verb {
             's' => self.text(&text()),
-            'q' => self.quoted(&text()),
+            'q' => self.quoted_bytes(bytes),
             'x' | 'X' => self.hexadecimal(verb, bytes),
             'v' if self.flags.source => {
                 self.out.push_str(name.unwrap_or("[]byte"));
@@ -170,6 +170,27 @@ impl Printer {
             flags if flags.sharp && quote::fits_back_quotes(text) => format!("`{text}`"),
             flags => quote::quoted(text, '"', flags.plus),
         };
+        self.pad(&quoted);
+    }
+
+    /// The same for bytes, of which some may be no text: each of these is escaped.
+    fn quoted_bytes(&mut self, bytes: &[u8]) {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.quoted(text);
+        }
+        let (mut quoted, mut left) = (String::from('"'), self.flags.precision.unwrap_or(usize::MAX));
+        for chunk in bytes.utf8_chunks() {
+            let valid: String = chunk.valid().chars().take(left).collect();
+            left -= valid.chars().count();
+            let marked = quote::quoted(&valid, '"', self.flags.plus);
+            quoted.push_str(&marked[1..marked.len() - 1]);
+            for byte in chunk.invalid().iter().take(left) {
+                // Writing into memory cannot fail.
+                let _ = write!(quoted, "\\x{byte:02x}");
+            }
+            left = left.saturating_sub(chunk.invalid().len());
+        }
+        quoted.push('"');
         self.pad(&quoted);
     }
 

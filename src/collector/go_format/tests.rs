@@ -118,6 +118,19 @@ fn formats_print_what_go_prints() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_escaped() {
+    for (pattern, bytes, printed) in [
+        ("%q", &b"\x00\xff\x01"[..], r#""\x00\xff\x01""#),
+        ("%q", b"\"\xff\"", r#""\"\xff\"""#),
+        ("%#q", b"a\xe2\x82", r#""a\xe2\x82""#),
+        ("%.2q", b"a\xff\xfeb", r#""a\xff""#),
+        ("%+q", b"\xc3\xa9\xff", r#""\u00e9\xff""#),
+    ] {
+        assert_eq!(format(pattern, &[Printable::Bytes(bytes.to_vec())]).as_deref(), Ok(printed), "{pattern} {bytes:?}");
+    }
+}
+
+#[test]
 fn a_precision_may_be_greater_than_any_that_rust_has() {
     let double = || Printable::Double(1.5);
     let zeros = "0".repeat(99_999);

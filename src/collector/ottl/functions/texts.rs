@@ -156,17 +156,23 @@ mod tests {
     use super::super::super::scene::Scene;
     use crate::otlp::{KeyValue, Signal};
 
-    /// What ends the request in the reference has a value here.
+    /// What ends the request in the reference has a value here, what loses a value keeps it, and what should match does.
     #[test]
-    fn nil_is_no_part_and_two_splits_are_compared() {
+    fn where_the_reference_is_wrong() {
         let statements = [
             r#"set(cache["nothing"], Concat(nil, ","))"#,
             r#"set(cache["equal"], true) where Split("a,b", ",") == Split("a-b", "-")"#,
             r#"set(cache["less"], true) where Split("a", ",") < Split("b", ",")"#,
+            r#"merge_maps(cache, cache, "upsert")"#,
+            r#"set(cache["matched"], "Hello World")"#,
+            r#"replace_match(cache["matched"], "Hello {W*,X}", "yes")"#,
         ];
         let group = Group::compile(Signal::Logs, Style::Given(Level::Log), &statements, &[], ErrorMode::Propagate);
         let mut scene = Scene::default();
         group.expect("compiles").run(&mut scene, &|_| ()).expect("runs");
-        assert_eq!(scene.cache, [KeyValue::new("nothing", ""), KeyValue::new("equal", true)]);
+        assert_eq!(
+            scene.cache,
+            [KeyValue::new("nothing", ""), KeyValue::new("equal", true), KeyValue::new("matched", "yes")]
+        );
     }
 }
