@@ -27,7 +27,7 @@ use super::deadline::Deadline;
 use super::log::Log;
 use super::owed::Owed;
 use super::section::Section;
-use crate::diag::Problem;
+use crate::diag::{Problem, excerpt};
 use crate::otlp::{Payload, Signal};
 
 pub use super::refusal::{Part, Refusal};
@@ -266,13 +266,17 @@ impl Context {
         Owed::new(self.clone(), signal, items)
     }
 
-    /// Says that something went wrong with data (at most a few lines in ten seconds) and keeps it as the last error.
+    /// Says that something went wrong with data (at most a few lines in ten seconds) and keeps it as the last error: the
+    /// beginning, where the words of others make it long.
     pub fn failed(&self, text: &str) {
-        let text = &self.log.secrets().mask(text);
+        let text = &excerpt(&self.log.secrets().mask(text), LONGEST_ERROR);
         self.counters.set_last_error(&format!("{}: {text}", self.name));
         self.log.limited(text);
     }
 }
+
+/// Characters of what is said of one failure.
+const LONGEST_ERROR: usize = 2000;
 
 /// What the items of a signal are called.
 #[must_use]
@@ -318,4 +322,24 @@ pub async fn ended<T>(task: JoinHandle<T>) {
 /// Runs `work` until `deadline`; `None` if it was not done by then.
 pub async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout_at(deadline, work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_failure_is_bounded() {
+        let said = Arc::new(Mutex::new(String::new()));
+        let line = said.clone();
+        let sink = Arc::new(move |text: &str| *line.lock().unwrap_or_else(PoisonError::into_inner) = text.to_owned());
+        let mut context = crate::collector::testing::context("exporters/x");
+        context.log = Log::new(sink, crate::collector::log::Level::Info);
+        context.failed(&"\u{f6}".repeat(1 << 20));
+        let last = context.counters.last_error().unwrap_or_default();
+        let line = said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for text in [last, line] {
+            assert!(text.contains('\u{2026}') && text.chars().count() < LONGEST_ERROR + 200, "{}", text.len());
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub use json::parse_json;
 pub use payload::{Payload, ResourceItems, ScopeItems, Signal, encode_scope};
 pub use records::{Items, Metric, Records, Revision};
 pub use resource::Resource;
-pub use schema::{SPAN_KINDS, STATUS_CODES};
+pub use schema::{SEVERITY_NUMBERS, SPAN_KINDS, STATUS_CODES, TEMPORALITIES};
 pub use validate::DecodeError;
 pub use value::{AnyValue, DEEPEST_VALUE, KeyValue, Text};
 pub use view::{Attributes, EventView, LogView, SpanView, ValueView};

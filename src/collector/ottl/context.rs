@@ -3,7 +3,7 @@
 
 use super::Fault;
 use super::syntax::{Named, Path};
-use crate::otlp::Signal;
+use crate::otlp::{SEVERITY_NUMBERS, SPAN_KINDS, STATUS_CODES, Signal, TEMPORALITIES};
 
 /// A part of the telemetry: a context that statements run in, and what paths lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +37,6 @@ pub(super) enum Naming {
 const PRIORITY: [Level; 7] =
     [Level::Log, Level::DataPoint, Level::Metric, Level::SpanEvent, Level::Span, Level::Scope, Level::Resource];
 
-const SEVERITIES: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
-const SPAN_KINDS: [&str; 6] = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
-const STATUS_CODES: [&str; 3] = ["UNSET", "OK", "ERROR"];
-const TEMPORALITIES: [&str; 3] = ["UNSPECIFIED", "DELTA", "CUMULATIVE"];
 const TYPES: [&str; 6] = ["NONE", "GAUGE", "SUM", "HISTOGRAM", "EXPONENTIAL_HISTOGRAM", "SUMMARY"];
 const FLAGS: [&str; 2] = ["NONE", "NO_RECORDED_VALUE"];
 
@@ -91,17 +87,19 @@ impl Level {
 
     /// The number of an enumeration's name.
     pub(super) fn enumeration(self, word: &str) -> Option<i64> {
+        let among =
+            |names: &[&str]| names.iter().position(|name| *name == word).and_then(|place| i64::try_from(place).ok());
         let of = |prefix: &str, names: &[&str]| {
             let rest = word.strip_prefix(prefix)?;
             names.iter().position(|name| *name == rest).and_then(|place| i64::try_from(place).ok())
         };
         match self {
             Self::Resource | Self::Scope => None,
-            Self::Span | Self::SpanEvent => of("SPAN_KIND_", &SPAN_KINDS).or_else(|| of("STATUS_CODE_", &STATUS_CODES)),
-            Self::Metric | Self::DataPoint => of("AGGREGATION_TEMPORALITY_", &TEMPORALITIES)
+            Self::Span | Self::SpanEvent => among(SPAN_KINDS).or_else(|| among(STATUS_CODES)),
+            Self::Metric | Self::DataPoint => among(TEMPORALITIES)
                 .or_else(|| of("METRIC_DATA_TYPE_", &TYPES))
                 .or_else(|| of("FLAG_", &FLAGS).filter(|_| self == Self::DataPoint)),
-            Self::Log => severity(word.strip_prefix("SEVERITY_NUMBER_")?),
+            Self::Log => among(SEVERITY_NUMBERS),
         }
     }
 
@@ -111,18 +109,6 @@ impl Level {
 }
 
 /// `UNSPECIFIED`, `INFO`, `INFO2`, ...
-fn severity(name: &str) -> Option<i64> {
-    if name == "UNSPECIFIED" {
-        return Some(0);
-    }
-    let (word, step) = match name.as_bytes().last()? {
-        digit @ b'2'..=b'4' => (&name[..name.len() - 1], i64::from(digit - b'0')),
-        _ => (name, 1),
-    };
-    let place = SEVERITIES.iter().position(|severity| *severity == word)?;
-    i64::try_from(place).ok().map(|place| place * 4 + step)
-}
-
 /// What some statements or conditions name, from which their context follows.
 #[derive(Default)]
 pub(super) struct Hints<'a> {

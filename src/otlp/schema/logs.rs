@@ -9,7 +9,7 @@ pub static LOG_RECORD: Message = Message::new(
     fields![
         [1, "timeUnixNano", "time_unix_nano", Kind::Fixed64, Implicit],
         [11, "observedTimeUnixNano", "observed_time_unix_nano", Kind::Fixed64, Implicit],
-        [2, "severityNumber", "severity_number", Kind::Enum(SEVERITY_NUMBER), Implicit],
+        [2, "severityNumber", "severity_number", Kind::Enum(SEVERITY_NUMBERS), Implicit],
         [3, "severityText", "severity_text", Kind::String, Implicit],
         [5, "body", "body", Kind::Message(&ANY_VALUE), Always],
         [6, "attributes", "attributes", Kind::Message(&KEY_VALUE), Repeated],
@@ -21,7 +21,8 @@ pub static LOG_RECORD: Message = Message::new(
     ],
 );
 
-const SEVERITY_NUMBER: &[&str] = &[
+/// The names of severities, by number.
+pub const SEVERITY_NUMBERS: &[&str] = &[
     "SEVERITY_NUMBER_UNSPECIFIED",
     "SEVERITY_NUMBER_TRACE",
     "SEVERITY_NUMBER_TRACE2",

@@ -28,7 +28,7 @@ pub static SUM: Message = Message::new(
     "Sum",
     fields![
         [1, "dataPoints", "data_points", Kind::Message(&NUMBER_DATA_POINT), Repeated],
-        [2, "aggregationTemporality", "aggregation_temporality", Kind::Enum(TEMPORALITY), Implicit],
+        [2, "aggregationTemporality", "aggregation_temporality", Kind::Enum(TEMPORALITIES), Implicit],
         [3, "isMonotonic", "is_monotonic", Kind::Bool, Implicit],
     ],
 );
@@ -38,7 +38,7 @@ pub static HISTOGRAM: Message = Message::new(
     "Histogram",
     fields![
         [1, "dataPoints", "data_points", Kind::Message(&HISTOGRAM_DATA_POINT), Repeated],
-        [2, "aggregationTemporality", "aggregation_temporality", Kind::Enum(TEMPORALITY), Implicit],
+        [2, "aggregationTemporality", "aggregation_temporality", Kind::Enum(TEMPORALITIES), Implicit],
     ],
 );
 
@@ -47,7 +47,7 @@ pub static EXPONENTIAL_HISTOGRAM: Message = Message::new(
     "ExponentialHistogram",
     fields![
         [1, "dataPoints", "data_points", Kind::Message(&EXPONENTIAL_HISTOGRAM_DATA_POINT), Repeated],
-        [2, "aggregationTemporality", "aggregation_temporality", Kind::Enum(TEMPORALITY), Implicit],
+        [2, "aggregationTemporality", "aggregation_temporality", Kind::Enum(TEMPORALITIES), Implicit],
     ],
 );
 
@@ -150,5 +150,6 @@ pub static EXEMPLAR: Message = Message::new(
     ],
 );
 
-const TEMPORALITY: &[&str] =
+/// The names of temporalities, by number.
+pub const TEMPORALITIES: &[&str] =
     &["AGGREGATION_TEMPORALITY_UNSPECIFIED", "AGGREGATION_TEMPORALITY_DELTA", "AGGREGATION_TEMPORALITY_CUMULATIVE"];

@@ -121,7 +121,7 @@ fn unpacked(headers: &HeaderMap, message: Message) -> Message {
 
 impl Grpc {
     fn not_answered(&self, why: &str) -> Outcome {
-        Outcome::Later { refusal: Refusal::retryable("connection", self.secrets.mask(why)), pause: None }
+        Outcome::not_answered("connection", why, &self.secrets)
     }
 }
 

@@ -133,8 +133,7 @@ impl Http {
 
     fn not_answered(&self, error: &reqwest::Error) -> Outcome {
         let reason = if error.is_timeout() { "timeout" } else { "connection" };
-        let words = self.secrets.mask(&words(error));
-        Outcome::Later { refusal: Refusal::retryable(reason, words), pause: None }
+        Outcome::not_answered(reason, &words(error), &self.secrets)
     }
 }
 

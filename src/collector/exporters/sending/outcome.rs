@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::collector::component::Refusal;
 use crate::collector::secrets::Secrets;
+use crate::diag::excerpt;
 use crate::otlp::wire::{Reader, Value};
 
 /// The outcome of one try.
@@ -57,12 +58,46 @@ pub(in crate::collector::exporters) fn for_each_field<'a>(
     Some(())
 }
 
+impl Outcome {
+    /// There was no answer; `words` are those of libraries, and may quote the peer.
+    pub fn not_answered(reason: &'static str, words: &str, secrets: &Secrets) -> Self {
+        Self::Later { refusal: Refusal::retryable(reason, in_one_line(words, LONGEST_WORDS, secrets)), pause: None }
+    }
+}
+
 /// How much of a peer's words is shown.
 const SHOWN: usize = 200;
 
+/// How much is said of a connection that failed: a certificate may have many names.
+const LONGEST_WORDS: usize = 600;
+
 /// What is shown of a peer's words: no secret, then no more than so much, in one line.
 pub(in crate::collector::exporters) fn shown(text: &str, secrets: &Secrets) -> String {
-    let text = secrets.mask_cut(text);
-    let shown: String = text.chars().take(SHOWN).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    shown.trim().to_owned()
+    in_one_line(text, SHOWN, secrets)
+}
+
+fn in_one_line(text: &str, most: usize, secrets: &Secrets) -> String {
+    let line = secrets.mask_cut(text).replace(char::is_control, " ");
+    excerpt(line.trim(), most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever a peer says, before it answers or as its answer.
+    #[test]
+    fn words_of_a_peer_are_one_short_line_without_secrets() {
+        let mut secrets = Secrets::default();
+        secrets.add("s3cr3t-t0ken");
+        let long = format!("a\r\n\tb s3cr3t-t0ken {}", "\u{f6}".repeat(1 << 20));
+        let Outcome::Later { refusal, pause: None } = Outcome::not_answered("connection", &long, &secrets) else {
+            panic!("it may be answered later")
+        };
+        for (said, most) in [(refusal.message, LONGEST_WORDS), (shown(&long, &secrets), SHOWN)] {
+            assert!(said.starts_with("a   b *** \u{f6}") && said.ends_with("\u{f6}\u{2026}"), "{said}");
+            assert_eq!(said.chars().count(), most + 1);
+        }
+        assert_eq!(shown(" short\n", &secrets), "short");
+    }
 }

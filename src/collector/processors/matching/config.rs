@@ -5,7 +5,7 @@ use super::properties::{Attributes, Library, MatchType, Matching, Properties, Te
 use crate::collector::node::Value;
 use crate::collector::section::Section;
 use crate::diag::Problem;
-use crate::otlp::{AnyValue, Signal};
+use crate::otlp::{AnyValue, SPAN_KINDS, Signal};
 
 /// The properties, with what is wrong for a signal.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +45,6 @@ const ONE_OF: [&[&str]; 3] = [
     &["metric_names", "resources"],
     &["attributes", "libraries", "resources", "log_bodies", "log_severity_texts", "log_severity_number"],
 ];
-const KINDS: [&str; 5] =
-    ["SPAN_KIND_INTERNAL", "SPAN_KIND_CLIENT", "SPAN_KIND_SERVER", "SPAN_KIND_CONSUMER", "SPAN_KIND_PRODUCER"];
 
 /// Reads `include` and `exclude` of a section.
 pub(in crate::collector::processors) fn read(section: &mut Section<'_>) -> Forms {
@@ -113,10 +111,10 @@ fn properties(section: &mut Section<'_>) -> (Properties, Vec<&'static str>) {
         ..Properties::default()
     };
     if let Some(Texts::Equal(kinds)) = &properties.span_kinds
-        && let Some(wrong) = kinds.iter().find(|kind| !KINDS.contains(&kind.as_str()))
+        && let Some(wrong) = kinds.iter().find(|kind| !SPAN_KINDS[1..].contains(&kind.as_str()))
     {
         let problem = Problem::new(format!("`{wrong}` is no kind of a span"));
-        section.problem("span_kinds", problem.suggest(wrong, KINDS));
+        section.problem("span_kinds", problem.suggest(wrong, SPAN_KINDS[1..].iter().copied()));
     }
     if section.node("log_severity_number").is_some_and(|node| node.value != Value::Null) {
         given.push("log_severity_number");
