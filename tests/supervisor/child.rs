@@ -179,13 +179,20 @@ impl Program {
         end(trap.code);
     }
 
+    /// Goes on once the child is where and what it is to be: in its session and group, deaf to what it ignores.
     #[expect(unsafe_code, reason = "the program is to fork, and has one thread when it does")]
     fn fork(&mut self, block: &[String]) {
+        let (mut until, settled) = std::io::pipe().expect("a pipe");
         // SAFETY: the child has all that it needs, since there is no other thread that could hold a lock.
         if let ForkResult::Child = unsafe { fork() }.expect("a fork") {
-            self.run(block);
+            drop(until);
+            let rest = settle(block);
+            drop(settled);
+            self.run(&rest);
             end(0);
         }
+        drop(settled);
+        let _ = until.read(&mut [0]);
     }
 
     /// Each of that many generations doubles, each process in a session of its own and deaf.
@@ -216,14 +223,12 @@ impl Program {
 
     #[expect(unsafe_code, reason = "the program is to become a daemon, and has one thread when it does")]
     fn daemon(&mut self, block: &[String]) {
-        // SAFETY: as above, twice.
+        // SAFETY: as above.
         match unsafe { fork() }.expect("a fork") {
             ForkResult::Parent { child } => drop(nix::sys::wait::waitpid(child, None)),
             ForkResult::Child => {
                 setsid().expect("a session");
-                if let ForkResult::Child = unsafe { fork() }.expect("a fork") {
-                    self.run(block);
-                }
+                self.fork(block);
                 end(0);
             }
         }
@@ -240,16 +245,26 @@ fn execute(command: &mut Command, steps: &[String]) {
 }
 
 /// Forks in another thread, which lives on.
-#[expect(unsafe_code, reason = "the program is to fork")]
 fn in_a_thread(steps: Vec<String>) {
+    let (done, wait) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // SAFETY: no other thread holds a lock, since the only other one waits or answers requests.
-        if let ForkResult::Child = unsafe { fork() }.expect("a fork") {
-            Program::default().run(&steps);
-            end(0);
-        }
+        // No other thread holds a lock, since the only other one waits.
+        Program::default().fork(&steps);
+        done.send(()).expect("somebody waits");
         sleep(1e6);
     });
+    wait.recv().expect("it is sent");
+}
+
+/// Does those steps of a block that say where a process is and what it ignores; the others are left.
+fn settle(block: &[String]) -> Vec<String> {
+    let mut depth = 0;
+    let (first, rest): (Vec<String>, Vec<String>) = block.iter().cloned().partition(|step| {
+        depth += i32::from(step == "{") - i32::from(step == "}");
+        depth == 0 && (step.starts_with("ignore:") || matches!(step.as_str(), "session" | "group"))
+    });
+    Program::default().run(&first);
+    rest
 }
 
 #[expect(unsafe_code, reason = "ignoring a signal is an unsafe call")]
