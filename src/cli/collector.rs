@@ -14,9 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::arguments::print;
 use crate::collector::config::Config;
 use crate::collector::flush::flush;
-use crate::collector::load::{SETTING, Texts, load, path_of};
+use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
+use crate::collector::source::Source;
 use crate::diag::{Problem, Problems, render};
 use crate::process::{OsSignals, Told, set_up_allocator, shed_memory};
 
@@ -40,19 +41,20 @@ struct Sources {
     /// One value over what the files say, such as `exporters.debug.verbosity=detailed`; may be given again. The value is
     /// YAML; maps are joined, anything else is replaced. `::` separates as `.` does.
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
-    set: Vec<String>,
+    set: Vec<Source>,
 }
 
 impl Sources {
     /// In the order in which they are joined.
-    fn all(&self) -> Vec<String> {
-        self.config.iter().chain(&self.set).cloned().collect()
+    fn all(&self) -> Vec<Source> {
+        self.config.iter().map(|name| name.as_str().into()).chain(self.set.iter().cloned()).collect()
     }
 }
 
 /// `--set` as a source.
-fn setting(text: &str) -> Result<String, String> {
-    if text.contains('=') { Ok(format!("{SETTING}{text}")) } else { Err("there is no `=` in it".to_owned()) }
+fn setting(text: &str) -> Result<Source, String> {
+    let (key, value) = text.split_once('=').ok_or("there is no `=` in it")?;
+    Ok(Source::Setting(key.trim().to_owned(), value.trim().to_owned()))
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -98,7 +100,7 @@ fn runtime() -> Result<Runtime, Problem> {
 /// Memory that was needed at a busy moment is given back after this time at most.
 const FREE_MEMORY_KEPT: Duration = Duration::from_secs(10);
 
-fn serve(sources: &[String]) -> Result<i32, Problems> {
+fn serve(sources: &[Source]) -> Result<i32, Problems> {
     set_up_allocator();
     let (mut config, mut texts) = Texts::load(sources, &environment)?;
     // Those of the configuration that ran before this one, until this one runs.
@@ -160,7 +162,7 @@ async fn run_until_told(
     config: Config,
     surroundings: &Surroundings,
     signals: &mut OsSignals,
-    sources: &[String],
+    sources: &[Source],
 ) -> (Result<bool, Failure>, Option<Order>) {
     let stop = CancellationToken::new();
     let mut running = pin!(run_collector(config, surroundings.clone(), stop.cancelled()));
@@ -185,14 +187,14 @@ enum Order {
 }
 
 /// Where the report goes: beside the first file.
-fn directory(sources: &[String]) -> PathBuf {
-    let path = sources.iter().find_map(|source| path_of(source)).unwrap_or_default();
+fn directory(sources: &[Source]) -> PathBuf {
+    let path = sources.iter().find_map(Source::path).unwrap_or_default();
     Path::new(path).parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Ends when it is told to stop, or by SIGHUP to go on with the configuration as it is then. The reference ends with an
 /// error if that is broken; this one says so and goes on as it was.
-async fn told(signals: &mut OsSignals, sources: &[String], sink: &Sink) -> Order {
+async fn told(signals: &mut OsSignals, sources: &[Source], sink: &Sink) -> Order {
     while signals.next().await == Told::HangUp {
         match Texts::load(sources, &environment) {
             Ok(next) => {
@@ -219,7 +221,7 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
         let value = std::env::var_os(name)?;
         Some(value.into_string().map_or_else(|value| value, |text| text.trim_end().replace('$', "$$").into()))
     };
-    let sources = [file.display().to_string()];
+    let sources = [Source::Named(file.display().to_string())];
     let beside = file.parent().unwrap_or(directory);
     let runtime = runtime()?;
     let flushed = runtime.block_on(flush(&sources, beside, &literal, stderr_sink(), limit))?;

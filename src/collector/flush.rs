@@ -21,6 +21,7 @@ use super::load::{Environment, Expanded, read};
 use super::log::{Level, Log, Sink};
 use super::node::{Entry, Node, Value};
 use super::section::{Findings, Section};
+use super::source::Source;
 use super::storage::{Credentials, Storages};
 use crate::diag::{Problem, Problems};
 use crate::otlp::Signal;
@@ -43,7 +44,7 @@ pub struct Flushed {
 /// Sends what is stored, within `limit`. A job directory may have been moved: what is stored is looked for in `beside`, the
 /// folder of the configuration, under the last part of its configured path, before it is looked for there.
 pub async fn flush(
-    sources: &[String],
+    sources: &[Source],
     beside: &Path,
     environment: Environment<'_>,
     sink: Sink,

@@ -11,6 +11,7 @@ use super::encoding::{ENCODINGS, Unreadable};
 use super::grpc_message::unframe;
 use super::load;
 use super::ottl::{Conditions, ErrorMode, Group, Level, Scene, Style, walk};
+use super::source::Source;
 use super::storage::{Credential, decode, encode};
 use crate::diag::Problems;
 use crate::otlp::{Payload, Signal};
@@ -61,7 +62,7 @@ fn credentials_of(pairs: &[(&str, &str)]) -> Vec<Credential> {
 /// Reads and checks the text of a configuration; no file is read for it.
 pub fn load_config(text: &str, environment: &dyn Fn(&str) -> Option<OsString>) -> Result<Config, Problems> {
     let no_files = |_: &str| Err(io::Error::other("there are no files here"));
-    load::load_with(&[format!("yaml:{text}")], environment, &no_files)
+    load::load_with(&[Source::Named(format!("yaml:{text}"))], environment, &no_files)
 }
 
 /// Runs a text as a statement, and as a condition, in every context of the payload's signal that takes it; gives what

@@ -1,8 +1,7 @@
 //! From the files of a configuration to its expanded tree.
 //!
-//! A configuration is given by one or several sources: the path of a file, `file:PATH`, `env:NAME`, `yaml:TEXT`, or
-//! [`SETTING`] with one value. Their maps are joined key by key, and what a later one says wins, as in the reference collector.
-//! References are expanded after that.
+//! A configuration is given by one or several [sources](Source). Their maps are joined key by key, and what a later one says
+//! wins, as in the reference collector. References are expanded after that.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,12 +13,10 @@ use super::expand::{Sources, expand};
 use super::node::{Entry, Node, Value};
 use super::scalar::type_plain;
 use super::section::Findings;
+use super::source::Source;
 use super::storage::{Credential, Reference, references_of_headers};
 use crate::diag::{Location, Problem, Problems, Severity};
 use crate::yaml::{self, Yaml, YamlValue};
-
-/// Begins a source that is one value, `KEY=VALUE`, as `--set` gives it; the value is YAML, `.` and `::` separate keys.
-pub const SETTING: &str = "set:";
 
 /// Where variables come from.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -40,7 +37,7 @@ pub struct Expanded {
 pub(super) type Files<'a> = &'a dyn Fn(&str) -> io::Result<String>;
 
 /// Reads, expands and checks a configuration; everything that is wrong is said at once.
-pub fn load(sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
+pub fn load(sources: &[Source], environment: Environment<'_>) -> Result<Config, Problems> {
     load_with(sources, environment, &|path| fs::read_to_string(path))
 }
 
@@ -52,7 +49,7 @@ pub struct Texts {
 
 impl Texts {
     /// [`load`], which keeps what it reads.
-    pub fn load(sources: &[String], environment: Environment<'_>) -> Result<(Config, Self), Problems> {
+    pub fn load(sources: &[Source], environment: Environment<'_>) -> Result<(Config, Self), Problems> {
         let by_path = RefCell::default();
         let config = load_with(sources, environment, &|path| {
             let text = fs::read_to_string(path)?;
@@ -63,7 +60,7 @@ impl Texts {
     }
 
     /// The same configuration again.
-    pub fn again(&self, sources: &[String], environment: Environment<'_>) -> Result<Config, Problems> {
+    pub fn again(&self, sources: &[Source], environment: Environment<'_>) -> Result<Config, Problems> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         load_with(sources, environment, &|path| self.by_path.get(path).cloned().ok_or_else(missing))
     }
@@ -71,7 +68,7 @@ impl Texts {
 
 /// The same with other files.
 pub(super) fn load_with(
-    sources: &[String],
+    sources: &[Source],
     environment: Environment<'_>,
     files: Files<'_>,
 ) -> Result<Config, Problems> {
@@ -103,17 +100,17 @@ fn place(problem: &Problem) -> Location {
 }
 
 /// Reads and expands a configuration.
-pub fn read(sources: &[String], environment: Environment<'_>) -> Result<Expanded, Problems> {
+pub fn read(sources: &[Source], environment: Environment<'_>) -> Result<Expanded, Problems> {
     read_with(sources, environment, &|path| fs::read_to_string(path))
 }
 
-fn read_with(sources: &[String], environment: Environment<'_>, files: Files<'_>) -> Result<Expanded, Problems> {
+fn read_with(sources: &[Source], environment: Environment<'_>, files: Files<'_>) -> Result<Expanded, Problems> {
     let mut root = Node::new(1, Value::Map(Vec::new()));
     let mut problems = Problems::new();
     let mut names = Vec::new();
     for (place, source) in sources.iter().enumerate() {
         let first = u32::try_from(place).unwrap_or_default() * Findings::LINES;
-        match retrieve(source, environment, files).and_then(|retrieved| {
+        match source.retrieve(environment, files).and_then(|retrieved| {
             names.push(retrieved.name.clone());
             retrieved.read(first)
         }) {
@@ -153,68 +150,6 @@ pub(super) fn read_text(text: &str, environment: Environment<'_>, findings: &Fin
 fn expand_tree(root: Node, environment: Environment<'_>, file: Files<'_>, findings: &Findings) -> Node {
     let parse = |text: &str| yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, &|line| line));
     expand(root, &Sources { variable: environment, file, parse: &parse }, findings)
-}
-
-/// The text of a source.
-struct Retrieved {
-    /// What people call the source.
-    name: String,
-    text: String,
-    /// The key that the text is the value of; `None`: it is the configuration.
-    key: Option<String>,
-}
-
-impl Retrieved {
-    /// The tree of it, whose lines are counted from `first` on.
-    fn read(self, first: u32) -> Result<Node, Problems> {
-        let Self { name, text, key } = self;
-        let read = yaml::read(&text, &name);
-        let Some(key) = key else { return Ok(from_yaml(read?, &|line| first + line)) };
-        // A place in a command line has no line.
-        let placed = |problem: Problem| problem.in_file(Location::file(&name));
-        let node =
-            from_yaml(read.map_err(|problems| problems.into_iter().map(placed).collect::<Problems>())?, &|_| first);
-        Ok(Node::new(first, Value::Map(vec![Entry { key, line: first, node }])))
-    }
-}
-
-/// The file that a source is; `None` if it is of another kind.
-#[must_use]
-pub fn path_of(source: &str) -> Option<&str> {
-    match source.split_once(':') {
-        None => Some(source),
-        Some(("file", path)) => Some(path),
-        // One letter is a drive elsewhere, and so a path here too.
-        Some((scheme, _)) if scheme.len() == 1 || scheme.contains('/') => Some(source),
-        Some(_) => None,
-    }
-}
-
-fn retrieve(source: &str, environment: Environment<'_>, files: Files<'_>) -> Result<Retrieved, Problems> {
-    let problem = |problem: Problem| Problems::from(problem.in_file(Location::file(source)));
-    if let Some((key, value)) = source.strip_prefix(SETTING).and_then(|setting| setting.split_once('=')) {
-        let key = key.trim();
-        let (name, text) = (format!("--set {key}"), value.trim().to_owned());
-        return Ok(Retrieved { name, text, key: Some(key.replace('.', "::")) });
-    }
-    let (name, text) = match (path_of(source), source.split_once(':')) {
-        (Some(path), _) => {
-            let unread = |error| problem(Problem::new(format!("cannot read the configuration: {error}")));
-            (path.to_owned(), files(path).map_err(unread)?)
-        }
-        (None, Some(("yaml", text))) => ("<yaml>".to_owned(), text.to_owned()),
-        (None, Some(("env", name))) => {
-            let text = environment(name).and_then(|value| value.into_string().ok());
-            let text = text.ok_or_else(|| problem(Problem::new(format!("the variable `{name}` is not set"))))?;
-            (format!("<environment {name}>"), text)
-        }
-        (None, other) => {
-            let scheme = other.map_or(source, |(scheme, _)| scheme);
-            let unknown = Problem::new(format!("configurations cannot come from `{scheme}:`"));
-            return Err(problem(unknown.hint("known: a path, `file:PATH`, `env:NAME`, `yaml:TEXT`")));
-        }
-    };
-    Ok(Retrieved { name, text, key: None })
 }
 
 /// `a::b: x` at the top is `a: {b: x}`.
@@ -259,7 +194,7 @@ fn credential(reference: &Reference, environment: Environment<'_>, files: Files<
 }
 
 /// `line_in_tree`: what a line of the text is called in the tree.
-fn from_yaml(yaml: Yaml, line_in_tree: &dyn Fn(u32) -> u32) -> Node {
+pub(super) fn from_yaml(yaml: Yaml, line_in_tree: &dyn Fn(u32) -> u32) -> Node {
     let line = line_in_tree(yaml.location.line.unwrap_or(1));
     let (value, text) = match yaml.value {
         YamlValue::Scalar { text, plain } => {
@@ -284,7 +219,7 @@ mod tests {
     use super::*;
 
     fn text(sources: &[&str]) -> Result<String, String> {
-        let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
+        let sources: Vec<Source> = sources.iter().map(|source| (*source).into()).collect();
         let environment = |name: &str| (name == "CONFIG").then(|| "c: {d: 4}".into());
         match read(&sources, &environment) {
             Ok(expanded) => Ok(show(&expanded.root)),
@@ -319,7 +254,7 @@ mod tests {
                     D: '${env:LACKS}', E: '${yaml:text}'}}}";
         let environment = |name: &str| (name == "SET").then(|| "s$$s".into());
         let files = |path: &str| if path == "/token" { Ok("t".to_owned()) } else { Err(io::Error::other("no")) };
-        let expanded = read_with(&[text.to_owned()], &environment, &files).expect("reads");
+        let expanded = read_with(&[text.into()], &environment, &files).expect("reads");
         assert_eq!(expanded.unset, ["LACKS"]);
         let mut found: Vec<(&str, &str)> =
             expanded.credentials.iter().map(|secret| (secret.variable.as_str(), secret.value.as_str())).collect();
@@ -329,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_said_with_the_file_where_it_stands() {
-        let sources = ["yaml:receivers: {}".to_owned(), "yaml:\n\nreceivers: {nope: }".to_owned()];
+        let sources = ["yaml:receivers: {}".into(), "yaml:\n\nreceivers: {nope: }".into()];
         let problems = load(&sources, &|_| None).err().expect("problems").to_string();
         assert!(problems.contains("unknown receiver type `nope`") && problems.contains("<yaml>:3"), "{problems}");
     }

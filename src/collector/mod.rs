@@ -48,6 +48,7 @@ pub mod scalar;
 pub mod secrets;
 pub mod section;
 pub mod service;
+pub mod source;
 pub mod storage;
 #[cfg(test)]
 mod testing;
