@@ -357,6 +357,16 @@ mod tests {
             assert_eq!(Edit::new(edit.inner(last)).messages(1).len(), 1);
             assert_eq!((edit.text(2), edit.text(3)), ("about".into(), "s".into()));
         }
+        for (first, last) in [("sum", "sum"), ("gauge", "summary"), ("histogram", "histogram")] {
+            let data = format!(r#""{first}":{{"dataPoints":[{{}},{{}}]}},"{last}":{{"dataPoints":[{{}}]}}"#);
+            let json = format!(r#"{{"resourceMetrics":[{{"scopeMetrics":[{{"metrics":[{{{data}}}]}}]}}]}}"#);
+            let payload = super::super::Payload::from_json(super::super::Signal::Metrics, json.as_bytes());
+            let Items::Metrics(metrics) = &payload.expect("valid").resources[0].scopes[0].items else {
+                panic!("metrics")
+            };
+            let data = fields(metrics[0].rest()).filter(|(number, _)| is_data(*number)).count();
+            assert_eq!((metrics[0].data_points(), data), (1, 1), "{json}");
+        }
     }
 
     #[test]

@@ -276,3 +276,23 @@ impl Compiler {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ErrorMode, Group, Level, Style};
+    use crate::otlp::Signal;
+
+    #[test]
+    fn the_list_that_is_gone_through_is_not_exchanged_meanwhile() {
+        for (signal, level, statement) in [
+            (Signal::Traces, Level::SpanEvent, "set(span.events, nil)"),
+            (Signal::Metrics, Level::DataPoint, "set(metric.data_points, nil)"),
+        ] {
+            let compile = |level| Group::compile(signal, Style::Given(level), &[statement], &[], ErrorMode::Ignore);
+            let wrong = compile(level).expect_err(statement);
+            assert!(wrong[0].fault.what.contains("cannot be changed from"), "{wrong:?}");
+            let outer = if level == Level::SpanEvent { Level::Span } else { Level::Metric };
+            assert!(compile(outer).is_ok(), "{statement}");
+        }
+    }
+}
