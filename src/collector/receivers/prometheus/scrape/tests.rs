@@ -14,7 +14,7 @@ use super::receiver::Scraping;
 use super::{Authorization, ClientSettings, PrometheusReceiver, Request, Secret, Tls};
 use crate::collector::component::{Context, Next, Outputs, Running as _, Shared};
 use crate::collector::controls::Controls;
-use crate::collector::counters::Counters;
+use crate::collector::counters::{Counters, Tally};
 use crate::collector::deadline::Deadline;
 use crate::collector::log::{Level, Log};
 use crate::collector::receivers::prometheus::config::TargetSettings;
@@ -88,6 +88,7 @@ fn pages(path: &str, request: &str) -> Vec<u8> {
             let padding = "x".repeat(300);
             answer("200 OK", "", format!("a{{b=\"c\"}} {padding}{}{padding} 1\n", token.unwrap_or_default()).as_bytes())
         }
+        "/contradictory" => answer("200 OK", "", b"# TYPE h histogram\nh_bucket{le=\"1\"} 5\nh_count 1\n"),
         "/short" => b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\nconnection: close\r\n\r\na 1\n".to_vec(),
         "/created" => answer("201 Created", "", b"a 1\n"),
         _ => answer("404 Not Found", "", b""),
@@ -288,6 +289,18 @@ async fn a_stop_does_not_wait_for_a_slow_target() {
     let stop = Box::new(run.scraping).shutdown(Deadline::fixed(Instant::now() + Duration::from_hours(1)));
     tokio::time::timeout(Duration::from_mins(1), stop).await.expect("the scrape is given up");
     assert_eq!(kept.counts().len(), 0);
+}
+
+/// Points that contradict themselves are counted, as received and as dropped.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_contradicts_itself_is_counted() {
+    let port = serve(pages).await;
+    let run = Run::start(vec![target(port, "/contradictory", 60_000)]);
+    run.until("a scrape", |run| run.kept.counts().len() == 1).await;
+    for tally in [Tally::Received, Tally::Dropped("contradictory".into())] {
+        assert_eq!(run.context.counters.of("receivers/prometheus", Signal::Metrics, &tally), 1, "{tally:?}");
+    }
+    run.stop().await;
 }
 
 /// A defect in what reads a page costs that page.
