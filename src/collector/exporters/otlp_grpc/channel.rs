@@ -24,6 +24,10 @@ use crate::diag::Problem;
 /// How long it may take to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
 /// The channel; a problem names a file that cannot be read.
 pub(super) fn open(settings: &Settings, log: &Log) -> Result<Channel, Problem> {
     let problem =
@@ -53,6 +57,11 @@ pub(super) fn open(settings: &Settings, log: &Log) -> Result<Channel, Problem> {
     };
     let host = origin.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     endpoint = endpoint.origin(origin);
+    if let Some(variable) = ["https_proxy", "HTTPS_PROXY"].into_iter().find(|name| is_set(name)) {
+        log.warn(&format!(
+            "`{variable}` is set, and gRPC goes to {host} without a proxy: use `otlp_http` if that cannot be reached"
+        ));
+    }
     if !secure {
         return Ok(endpoint.connect_lazy());
     }
