@@ -139,12 +139,18 @@ fn serve(sources: &[Source]) -> Result<i32, Problems> {
             (Err(Failure::Start(problem)), None, Some(before)) => {
                 show(&problem.into());
                 sink("SIGHUP: this configuration cannot start; the one from before is started again");
-                config = before.again(sources, &environment)?;
-                texts = before;
+                match before.again(sources, &environment) {
+                    Ok(again) => (config, texts) = (again, before),
+                    Err(problems) => {
+                        runtime.shutdown_background();
+                        return Err(problems);
+                    }
+                }
             }
             (Err(Failure::Start(problem)), Some(Order::Stop), Some(_)) => {
                 // It was told to go, and of what it had taken before nothing is left to do.
                 show(&problem.into());
+                runtime.shutdown_background();
                 return Ok(0);
             }
             (result, ..) => {

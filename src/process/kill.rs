@@ -53,6 +53,12 @@ pub fn send_signal(identity: Identity, signal: Option<StopSignal>) -> bool {
     there
 }
 
+/// Stops that process until it is killed (SIGSTOP): it starts no others meanwhile.
+pub fn freeze(identity: Identity) {
+    // One that is gone by now starts no others either.
+    let _ = send(identity, Signal::SIGSTOP);
+}
+
 fn send(identity: Identity, signal: Signal) -> bool {
     match open(identity.pid) {
         Ok(handle) => {

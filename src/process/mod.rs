@@ -38,7 +38,7 @@ pub use descriptors::take_all_descriptors;
 pub use exit::Exit;
 pub use footprint::{share_one_heap, shed_memory};
 pub use helper::Helper;
-pub use kill::{kill_group, send_signal, signal_group};
+pub use kill::{freeze, kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use log::{Kept, Log, OnFailure};
 pub use os_signals::{OsSignals, Told, hold_signals, told_meanwhile};

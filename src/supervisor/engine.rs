@@ -311,6 +311,7 @@ impl<H: Host> Engine<H> {
             }
             Action::Hurry => self.hurry(),
             Action::KillAll => {
+                self.warn(None, "told to stop once more: all that is left is killed now, the collector too", None);
                 self.pace.send_replace(Pace::Kill);
             }
             Action::Scrape => self.host.scrape(self.pace.subscribe()),

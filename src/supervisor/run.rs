@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -62,7 +63,10 @@ pub fn run(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
         pid: std::process::id(),
         traceparent: options.traceparent.clone(),
     });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // A thread that may block is there from the start and stays: a job that has used up its processes (`ulimit -u`) can still
+    // be ended, one thing after the other.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(FOR_EVER).build();
+    let runtime = runtime.inspect(|runtime| drop(runtime.spawn_blocking(|| ())));
     let outcome = match runtime {
         Err(error) => Outcome::failed(format!("cannot make a runtime: {}", in_words(&error))),
         Ok(runtime) => {
@@ -208,8 +212,28 @@ fn sentence(problem: &Problem) -> String {
     text
 }
 
+/// As good as.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// Within this time after a signal another one is its echo: whoever forwards one sends it to a process that its group has
+/// given it to already (`timeout`, `srun`, `docker run --init`, most that wrap a command when Ctrl-C is pressed).
+const ECHO: Duration = Duration::from_secs(1);
+
+/// The numbers of the signals that gymrun gets, without echoes.
 fn hear(mut signals: OsSignals) -> mpsc::UnboundedReceiver<i32> {
     let (send, told) = mpsc::unbounded_channel();
-    tokio::spawn(async move { while send.send(signals.next().await.number()).is_ok() {} });
+    tokio::spawn(async move {
+        let mut last: Option<Instant> = None;
+        loop {
+            let signal = signals.next().await.number();
+            if last.is_some_and(|last| last.elapsed() < ECHO) {
+                continue;
+            }
+            last = Some(Instant::now());
+            if send.send(signal).is_err() {
+                return;
+            }
+        }
+    });
     told
 }

@@ -28,6 +28,8 @@ const LONGEST_LOOK: Duration = Duration::from_millis(50);
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a process may take to stop of which nobody knows whose it is.
 const STRAY_GRACE: Duration = Duration::from_secs(1);
+/// How often a tree is looked at while it is stopped where it is.
+const FREEZING_LOOKS: usize = 20;
 /// How many of those are named.
 const NAMED: usize = 5;
 
@@ -123,9 +125,23 @@ impl Stop {
         self.looks.look(&self.slot).await
     }
 
+    /// Stops all of it where it is, until a look finds nobody new: those that multiply would be ahead of each look for ever.
+    async fn freeze(&mut self) {
+        let mut frozen = HashSet::new();
+        for _ in 0..FREEZING_LOOKS {
+            let left = self.left().await;
+            if !freeze_new(left.iter().map(|stat| stat.identity), &mut frozen) {
+                return;
+            }
+        }
+    }
+
     async fn kill(&mut self) {
         let mut killed: HashSet<Identity> = HashSet::new();
         let start = Instant::now();
+        if self.slot.cgroup.is_none() {
+            self.freeze().await;
+        }
         let mut pause = SHORTEST_LOOK;
         loop {
             let left = self.left().await;
@@ -174,6 +190,16 @@ fn tell(processes: &[Stat], group: Option<(i32, u64)>, told: &mut HashSet<Identi
     }
 }
 
+/// Stops those that have not been stopped yet; whether there were any.
+fn freeze_new(processes: impl Iterator<Item = Identity>, frozen: &mut HashSet<Identity>) -> bool {
+    let mut any = false;
+    for process in processes.filter(|process| frozen.insert(*process)) {
+        process::freeze(process);
+        any = true;
+    }
+    any
+}
+
 fn name(signal: StopSignal) -> String {
     let word = match signal {
         StopSignal::Term => "SIGTERM",
@@ -213,6 +239,15 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
         let killing = Instant::now() >= kill_at;
         if killing {
             containment.kill();
+            // With those that come meanwhile.
+            let mut frozen = HashSet::new();
+            let mut all = left.clone();
+            for _ in 0..FREEZING_LOOKS {
+                if !freeze_new(all.drain(..), &mut frozen) {
+                    break;
+                }
+                all = descendants(&proc);
+            }
         }
         for process in &left {
             if told.insert(*process) {

@@ -79,7 +79,7 @@ fn a_second_signal_does_not_wait_for_the_collector() {
         running.wait_for("up");
         running.signal(Signal::SIGTERM);
         running.wait_for_event("process_gone", "driver");
-        running.signal(Signal::SIGTERM);
+        running.signal_until_it_ends(Signal::SIGTERM);
         let ended = running.end();
         assert_eq!(ended.code, Some(143), "{}", ended.stderr);
         assert_eq!(ended.the("process_exited", "otel_collector")["signal"], json!(9));
@@ -106,7 +106,7 @@ fn a_hurry_while_it_drains_is_passed_on() {
     wait_for_limits(2);
     let limits = limits(&running);
     assert!(limits[0] > 500.0 && limits[1] <= 25.0, "{limits:?}");
-    running.signal(Signal::SIGTERM);
+    running.signal_until_it_ends(Signal::SIGTERM);
     assert_eq!(running.end().code, Some(0));
 }
 

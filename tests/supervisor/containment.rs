@@ -219,7 +219,7 @@ fn the_second_signal_leaves_nothing() {
         running.wait_for("up");
         running.signal(Signal::SIGTERM);
         running.wait_for_event("process_stopping", "driver");
-        running.signal(Signal::SIGTERM);
+        running.signal_until_it_ends(Signal::SIGTERM);
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(143), "told_to_stop"), "{}", ended.stderr);
     }

@@ -17,6 +17,7 @@ pub const CASES: &[Case] = &[
     ("told_to_stop_in_order", told_to_stop_in_order),
     ("told_to_stop_before_it_can_hear", told_to_stop_before_it_can_hear),
     ("a_second_signal_kills_at_once", a_second_signal_kills_at_once),
+    ("a_signal_with_its_echo_is_one", a_signal_with_its_echo_is_one),
     ("the_time_limit_is_124", the_time_limit_is_124),
 ];
 
@@ -131,10 +132,27 @@ fn a_second_signal_kills_at_once() {
     running.wait_for("up");
     running.signal(Signal::SIGTERM);
     running.wait_for_event("process_stopping", "driver");
-    running.signal(Signal::SIGINT);
+    // Whoever is in earnest presses on.
+    running.signal_until_it_ends(Signal::SIGINT);
     let ended = running.end();
     // What came first decides.
     assert_eq!((ended.code, ended.class()), (Some(143), "told_to_stop"));
+    assert!(ended.warned("told to stop once more"));
+}
+
+/// A signal may come twice, from the group and from who forwards it: that is one order, and everybody has the grace.
+fn a_signal_with_its_echo_is_one() {
+    let running = Job::start(&json!({
+        "driver": driver("trap:TERM:@DIR/stops:driver:0.5:0 append:@DIR/up:x forever"),
+    }));
+    running.wait_for("up");
+    for signal in [Signal::SIGTERM, Signal::SIGQUIT] {
+        running.signal(signal);
+    }
+    let ended = running.end();
+    assert_eq!((ended.code, ended.class()), (Some(143), "told_to_stop"));
+    assert_eq!(ended.lines("stops"), ["driver", "driver gone"]);
+    assert!(!ended.warned("told to stop once more"));
 }
 
 fn the_time_limit_is_124() {

@@ -114,6 +114,16 @@ impl Job {
         self.process.signal(signal);
     }
 
+    /// Sends it again and again, as somebody at a terminal does, until gymrun says that it has ended.
+    #[track_caller]
+    pub fn signal_until_it_ends(&self, signal: Signal) {
+        let ended = || self.events().last().is_some_and(|event| event["class"].is_string());
+        eventually("the end", || {
+            self.process.signal_if_running(signal);
+            ended().then_some(())
+        });
+    }
+
     /// The same after the reader of its stdout has gone away.
     #[track_caller]
     pub fn end_without_reading(mut self) -> Ended {
@@ -157,6 +167,11 @@ impl Ended {
         let found: Vec<&Value> = self.all(kind).into_iter().filter(|e| e["process"] == process).collect();
         assert_eq!(found.len(), 1, "events `{kind}` of `{process}` in {:#?}", self.events);
         found[0]
+    }
+
+    /// Whether a warning says so.
+    pub fn warned(&self, words: &str) -> bool {
+        self.all("warning").iter().any(|event| event["message"].as_str().unwrap_or_default().contains(words))
     }
 
     /// The class of the outcome.

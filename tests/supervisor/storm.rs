@@ -293,7 +293,8 @@ impl Story {
                 self.moment(800);
                 running.signal(self.signal.0);
                 if self.fault == Fault::StopTwice {
-                    self.moment(300);
+                    // As the echo of the first, or as an order of its own.
+                    self.moment(2500);
                     running.signal_if_running(Signal::SIGTERM);
                 }
                 return;

@@ -108,7 +108,6 @@ impl Level {
     }
 }
 
-/// `UNSPECIFIED`, `INFO`, `INFO2`, ...
 /// What some statements or conditions name, from which their context follows.
 #[derive(Default)]
 pub(super) struct Hints<'a> {

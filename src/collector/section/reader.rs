@@ -116,8 +116,9 @@ impl<'a> Section<'a> {
 
     /// The same for the user and the password of an address, where it has them.
     pub fn secret_user(&self, address: &str) {
-        let Some((before, _)) = address.rsplit_once('@') else { return };
-        let user = before.rsplit_once("://").map_or(before, |(_, user)| user);
+        let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let Some((user, _)) = authority.rsplit_once('@') else { return };
         self.secret(user);
         user.split(':').for_each(|part| self.secret(part));
     }

@@ -28,6 +28,20 @@ fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
 }
 
+fn no_proxy() -> String {
+    std::env::var("no_proxy").or_else(|_| std::env::var("NO_PROXY")).unwrap_or_default()
+}
+
+/// Whether a proxy would not be asked for this host: it is this machine, or `no_proxy` names it or a domain of it.
+fn goes_past_proxies(host: &str, no_proxy: &str) -> bool {
+    let here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    here || no_proxy.split(',').map(|name| name.trim().trim_start_matches(['*', '.'])).any(|name| {
+        let all = name.is_empty() && no_proxy.contains('*');
+        all || (!name.is_empty()
+            && host.strip_suffix(name).is_some_and(|front| front.is_empty() || front.ends_with('.')))
+    })
+}
+
 /// The channel; a problem names a file that cannot be read.
 pub(super) fn open(settings: &Settings, log: &Log) -> Result<Channel, Problem> {
     let problem =
@@ -57,7 +71,8 @@ pub(super) fn open(settings: &Settings, log: &Log) -> Result<Channel, Problem> {
     };
     let host = origin.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     endpoint = endpoint.origin(origin);
-    if let Some(variable) = ["https_proxy", "HTTPS_PROXY"].into_iter().find(|name| is_set(name)) {
+    let variable = ["https_proxy", "HTTPS_PROXY"].into_iter().find(|name| is_set(name));
+    if let Some(variable) = variable.filter(|_| !goes_past_proxies(&host, &no_proxy())) {
         log.warn(&format!(
             "`{variable}` is set, and gRPC goes to {host} without a proxy: use `otlp_http` if that cannot be reached"
         ));
@@ -103,4 +118,27 @@ pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
         cause = error.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::goes_past_proxies;
+
+    #[test]
+    fn this_machine_and_the_hosts_of_no_proxy_go_past_proxies() {
+        for (host, no_proxy, past) in [
+            ("localhost", "", true),
+            ("127.0.0.1", "", true),
+            ("::1", "", true),
+            ("a.test", "", false),
+            ("a.test", "b.test, a.test", true),
+            ("x.a.test", ".a.test", true),
+            ("x.a.test", "a.test", true),
+            ("xa.test", "a.test", false),
+            ("a.test", "*", true),
+            ("a.test", ",,", false),
+        ] {
+            assert_eq!(goes_past_proxies(host, no_proxy), past, "{host} {no_proxy}");
+        }
+    }
 }

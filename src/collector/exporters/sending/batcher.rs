@@ -71,6 +71,7 @@ impl Batcher {
         let Load { payload, tickets } = load;
         let mut parts = Vec::new();
         self.settings.divide(payload, &mut parts);
+        let mut parts = self.settings.filled(parts);
         let last = parts.pop_if(|last| self.settings.sizer.measure(last) < self.settings.least);
         let load = |payload| Load { payload, tickets: tickets.clone() };
         (parts.into_iter().map(load).collect(), last.map(load))
@@ -89,11 +90,31 @@ impl Batch {
             parts.push(payload);
             return;
         }
-        // By bytes the items are taken to be of one size; a part in which they are larger is divided once more.
-        let fitting = if self.sizer == Sizer::Items { self.most } else { items * self.most / size };
-        for part in payload.into_chunks(usize::try_from(fitting.min(items - 1)).unwrap_or(usize::MAX)) {
+        // By bytes the items are taken to be of one size; a part in which they are larger is divided once more, and at least
+        // into halves, so that this ends soon wherever the large ones stand.
+        let fitting = if self.sizer == Sizer::Items { self.most } else { (items * self.most / size).min(items / 2) };
+        for part in payload.into_chunks(usize::try_from(fitting).unwrap_or(usize::MAX)) {
             self.divide(part, parts);
         }
+    }
+
+    /// Joins parts that stand side by side where both fit into one.
+    fn filled(&self, parts: Vec<Payload>) -> Vec<Payload> {
+        let (mut filled, mut last_size) = (Vec::<Payload>::new(), 0);
+        for part in parts {
+            let size = self.sizer.measure(&part);
+            match filled.last_mut() {
+                Some(last) if last_size + size <= self.most => {
+                    last.resources.extend(part.resources);
+                    last_size += size;
+                }
+                _ => {
+                    filled.push(part);
+                    last_size = size;
+                }
+            }
+        }
+        filled
     }
 }
 
@@ -104,6 +125,7 @@ mod tests {
     use super::super::room::Room;
     use super::*;
     use crate::collector::testing::spans;
+    use crate::otlp::Items;
 
     async fn add(batcher: &Batcher, room: &Arc<Room>, count: usize) -> (Vec<usize>, bool) {
         let payload = spans(count);
@@ -124,5 +146,38 @@ mod tests {
         assert_eq!(batcher.take(2).expect("the rest").payload.item_count(), 3);
         assert!(batcher.take(1).is_none());
         assert!(room.enter(&spans(100), false).await.is_ok(), "all room is free again");
+    }
+
+    /// Wherever the large items stand, no request is larger than it may be unless one item is, and none is nearly empty.
+    #[test]
+    fn by_bytes_large_and_small_items_fill_requests() {
+        let of = |sizes: &[usize]| {
+            let mut payload = spans(1);
+            payload.resources[0].scopes[0].items = Items::Records(sizes.iter().map(|size| vec![0x2a; *size]).collect());
+            payload
+        };
+        let batch = Batch { sizer: Sizer::Bytes, flush_timeout: Duration::from_secs(1), least: 0, most: 20_000 };
+        for (large, place) in [(5_000, "front"), (5_000, "end"), (30_000, "front"), (30_000, "end")] {
+            let mut sizes = vec![10; 20_000];
+            let from = if place == "front" { 0 } else { sizes.len() - 20 };
+            sizes[from..from + 20].fill(large);
+            let payload = of(&sizes);
+            let (whole, items) = (payload.size() as u64, payload.item_count());
+            let mut parts = Vec::new();
+            batch.divide(payload, &mut parts);
+            let parts = batch.filled(parts);
+            assert_eq!(parts.iter().map(Payload::item_count).sum::<usize>(), items);
+            for part in &parts {
+                assert!(part.size() <= 20_000 || part.item_count() == 1, "{large} at the {place}: {}", part.size());
+            }
+            let most = 2 * whole / 20_000 + 20;
+            assert!((parts.len() as u64) < most, "{large} at the {place}: {} parts, {whole} bytes", parts.len());
+        }
+        // One item alone is too large, before very many small ones: this has no depth.
+        let mut sizes = vec![0; 400_000];
+        sizes[0] = 700_000;
+        let mut parts = Vec::new();
+        Batch { most: 600_000, ..batch }.divide(of(&sizes), &mut parts);
+        assert_eq!(parts.iter().map(Payload::item_count).sum::<usize>(), 400_000);
     }
 }

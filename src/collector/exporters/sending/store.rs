@@ -102,16 +102,18 @@ impl Store {
         let retry = self.sender.retry.unwrap_or_default();
         let mut backoff = Backoff::new(Retry { longest: Duration::ZERO, ..retry });
         let mut rests = begin == Begin::AfterRest;
+        let mut own_fault = false;
         loop {
             if rests {
                 let pause = backoff.next(Duration::ZERO, None, fastrand::f64()).unwrap_or(retry.largest);
-                self.rest(pause.max(SHORTEST_REST)).await;
+                self.rest(pause.max(SHORTEST_REST), own_fault).await;
             }
             let before = self.spool.len();
-            let problem = self.send_all().await.err().map(|refusal| refusal.message);
-            self.spool.settle(problem.clone());
-            let Some(problem) = problem else { return };
-            self.sender.context.failed(&format!("what is stored stays there: {problem}"));
+            let refusal = self.send_all().await.err();
+            self.spool.settle(refusal.as_ref().map(|refusal| refusal.message.clone()));
+            let Some(refusal) = refusal else { return };
+            self.sender.context.failed(&format!("what is stored stays there: {}", refusal.message));
+            own_fault = refusal.of_sender;
             if self.sender.stop.last_try.is_cancelled() {
                 return;
             }
@@ -123,11 +125,12 @@ impl Store {
         }
     }
 
-    /// Waits for the pause, or until there is a reason to try sooner.
-    async fn rest(&self, pause: Duration) {
+    /// Waits for the pause, or until there is a reason to try sooner. Whoever was refused for who it is (a token, an address)
+    /// learns nothing from what the endpoint takes of others.
+    async fn rest(&self, pause: Duration, own_fault: bool) {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = self.taken.notified() => {}
+            () = self.taken.notified(), if !own_fault => {}
             () = self.sender.stop.last_try.cancelled() => {}
         }
     }
