@@ -12,7 +12,7 @@ use nix::unistd::{ForkResult, Pid, fork, setsid};
 
 use crate::listen::{self, answer};
 
-use crate::child_memory;
+use crate::{child_forks, child_memory};
 
 /// What a trapped signal does: append `word` to `file`, take `seconds`, append `word gone`, exit with `code`.
 struct Trap {
@@ -128,6 +128,7 @@ impl Program {
             "write" => {
                 std::fs::write(fields[0], rest[fields[0].len() + 1..].replace('_', " ")).expect("a file to write")
             }
+            "multiply" => child_forks::multiply(parse(rest)),
             "churn" => churn(parse(fields[0]), parse(fields[1])),
             "fork" => self.fork(block),
             "session" => drop(setsid().expect("a session")),

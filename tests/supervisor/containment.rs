@@ -21,6 +21,7 @@ pub const CASES: &[Case] = &[
     ("a_failed_start_leaves_nothing", a_failed_start_leaves_nothing),
     ("a_death_in_mid_run_takes_all_along", a_death_in_mid_run_takes_all_along),
     ("the_second_signal_leaves_nothing", the_second_signal_leaves_nothing),
+    ("those_that_multiply_are_stopped_before_they_are_killed", those_that_multiply_are_stopped_before_they_are_killed),
     ("a_daemon_that_keeps_a_pipe_delays_nothing", a_daemon_that_keeps_a_pipe_delays_nothing),
     ("as_the_first_process_zombies_do_not_pile_up", as_the_first_process_zombies_do_not_pile_up),
     ("a_system_call_that_is_forbidden_is_done_without", a_system_call_that_is_forbidden_is_done_without),
@@ -223,6 +224,21 @@ fn the_second_signal_leaves_nothing() {
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(143), "told_to_stop"), "{}", ended.stderr);
     }
+}
+
+/// At the limit of processes, of a user whom nobody else uses; without a cgroup one look is never enough.
+fn those_that_multiply_are_stopped_before_they_are_killed() {
+    const USER: u32 = 64_990;
+    let Some(place) = Place::make(false, Some(USER)) else {
+        return crate::harness::skip("root", "it takes a user of its own");
+    };
+    let mut command = child("ignore:TERM append:@DIR/up:x multiply:60");
+    command.as_array_mut().expect("words").splice(0..0, [json!("prlimit"), json!("--nproc=80:80")]);
+    let servers = json!({"a": {"command": command, "grace_seconds": 0}});
+    let ended =
+        Job::start_in(place, &json!({"servers": servers, "driver": driver("says:@DIR/up:x sleep:0.5 exit:0")})).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.all("warning").is_empty(), "{}", ended.stderr);
 }
 
 fn a_daemon_that_keeps_a_pipe_delays_nothing() {

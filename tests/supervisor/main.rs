@@ -16,6 +16,7 @@
 mod answers;
 mod cases;
 mod child;
+mod child_forks;
 mod child_memory;
 mod clock;
 mod collector;

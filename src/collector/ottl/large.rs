@@ -6,7 +6,7 @@ use super::{ErrorMode, Group, Level, Scene, Style, walk};
 use crate::otlp::wire::Writer;
 use crate::otlp::{AnyValue, Edit, Items, KeyValue, Metric, Payload, Records, ResourceItems, ScopeItems, Signal, Text};
 
-const MANY: usize = 100_000;
+const MANY: usize = 20_000;
 
 fn payload(signal: Signal, items: Items) -> Payload {
     let scope = ScopeItems { scope: Bytes::new(), schema_url: Text::default(), items };
@@ -54,8 +54,8 @@ fn editors_and_comparisons_of_large_maps() {
         (r#"replace_all_patterns(cache, "value", "v", "w")"#, "cache", MANY + 1),
         (r#"replace_all_matches(cache, "*", "w")"#, "cache", MANY + 1),
         ("truncate_all(cache, 0)", "cache", MANY + 1),
-        (r#"limit(cache, 50000, ["k0", "k99999"])"#, "cache", 50_000),
-        (r#"keep_keys(cache, ["k0", "k99999"])"#, "cache", 2),
+        (r#"limit(cache, 10000, ["k0", "k19999"])"#, "cache", 10_000),
+        (r#"keep_keys(cache, ["k0", "k19999"])"#, "cache", 2),
         (r#"keep_matching_keys(cache, "^k1")"#, "cache", 11_111),
         (r#"delete_matching_keys(cache, "^k1")"#, "cache", MANY + 1 - 11_111),
         ("set(cache, {}) where attributes == ParseJSON(body.string)", "cache", 0),
