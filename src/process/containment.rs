@@ -83,7 +83,7 @@ impl Containment {
         };
         Some(format!(
             "{why}: if gymrun itself is killed by SIGKILL, what its processes have started lives on until the next run in \
-             this job directory"
+             this job directory, and beyond it if it has dropped its environment"
         ))
     }
 
