@@ -116,6 +116,10 @@ impl Containment {
 
 impl Drop for Containment {
     fn drop(&mut self) {
+        if thread::panicking() {
+            // Nobody has ended what runs.
+            self.kill();
+        }
         let Ok(job) = &self.job else { return };
         let end = Instant::now() + REMOVAL;
         // Where something does not die, the next gymrun takes it away.

@@ -119,13 +119,18 @@ impl Work {
         let included: Vec<Sampled> = self.units.iter().filter(|u| u.included).cloned().collect();
         let members: Vec<Members> = self.former.iter().chain(&included).map(|u| u.members.clone()).collect();
         self.census.walk(&members, &process::adopted())?;
+        // All that can fail comes first: what is told once is not told in vain.
+        let mut looked = Vec::with_capacity(included.len());
+        for unit in included {
+            let memory = self.memory(&unit, now, all_pss, moved_pss)?;
+            looked.push((unit, memory));
+        }
         let mut trees: Vec<TreeSample> = std::mem::take(&mut self.former)
             .into_iter()
             .map(|unit| self.tree(unit, &TreeMemory::default()))
             .filter(|tree| tree.cpu_seconds > 0.0)
             .collect();
-        for unit in included {
-            let memory = self.memory(&unit, now, all_pss, moved_pss)?;
+        for (unit, memory) in looked {
             let root = unit.members.root;
             if memory.processes > 0 {
                 self.told.remove(&root);
