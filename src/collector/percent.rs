@@ -1,4 +1,21 @@
-//! `%XX` in URLs, paths and gRPC messages.
+//! `%XX` in URLs, paths, gRPC messages and names of folders.
+
+use std::fmt::Write as _;
+
+/// The text with a `%` and two hexadecimal digits for each byte that is neither `plain` nor an ASCII letter or digit.
+#[must_use]
+pub fn encode(text: &str, plain: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
 
 /// The bytes with each `%` and two hexadecimal digits replaced by the byte that they stand for; other `%` stay.
 #[must_use]
@@ -30,6 +47,14 @@ fn digit(digit: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_plain_is_written_so_that_it_comes_back() {
+        assert_eq!(encode("a b/\u{f6}%~", b"/~"), "a%20b/%C3%B6%25~");
+        for text in ["", "a%2Fb", "\0\u{7f} \u{20ac}", "a-_.~"] {
+            assert_eq!(decode(&encode(text, b"-_.~")), text.as_bytes(), "{text}");
+        }
+    }
 
     #[test]
     fn two_digits_are_a_byte_and_the_rest_stays() {

@@ -241,12 +241,10 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
             containment.kill();
             // With those that come meanwhile.
             let mut frozen = HashSet::new();
-            let mut all = left.clone();
             for _ in 0..FREEZING_LOOKS {
-                if !freeze_new(all.drain(..), &mut frozen) {
+                if !freeze_new(descendants(&proc).into_iter(), &mut frozen) {
                     break;
                 }
-                all = descendants(&proc);
             }
         }
         for process in &left {

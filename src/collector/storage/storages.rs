@@ -1,12 +1,12 @@
 //! The folders that extensions opened, by their ids.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Credentials, Spool};
 use crate::collector::component::Context;
+use crate::collector::percent;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 
@@ -50,18 +50,7 @@ impl Storages {
 /// The name of a component as that of a folder. No two have the same: requests are never sent by another exporter than the
 /// one that stored them.
 fn file_name(component: &str) -> String {
-    let mut name = String::new();
-    for byte in component.bytes() {
-        match byte {
-            b'/' => name.push('~'),
-            b'-' | b'_' | b'.' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => name.push(byte.into()),
-            _ => {
-                // Writing into a text does not fail.
-                let _ = write!(name, "%{byte:02X}");
-            }
-        }
-    }
-    name
+    percent::encode(component, b"-_./").replace('/', "~")
 }
 
 #[cfg(test)]

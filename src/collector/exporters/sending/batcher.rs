@@ -72,8 +72,8 @@ impl Batcher {
         let mut parts = Vec::new();
         self.settings.divide(payload, &mut parts);
         let mut parts = self.settings.filled(parts);
-        let last = parts.pop_if(|last| self.settings.sizer.measure(last) < self.settings.least);
-        let load = |payload| Load { payload, tickets: tickets.clone() };
+        let last = parts.pop_if(|(_, size)| *size < self.settings.least);
+        let load = |(payload, _)| Load { payload, tickets: tickets.clone() };
         (parts.into_iter().map(load).collect(), last.map(load))
     }
 
@@ -83,11 +83,13 @@ impl Batcher {
 }
 
 impl Batch {
-    /// Parts that are not larger than they may be, unless one item alone is.
-    fn divide(&self, payload: Payload, parts: &mut Vec<Payload>) {
-        let (size, items) = (self.sizer.measure(&payload), payload.item_count() as u64);
-        if self.most == 0 || size <= self.most || items <= 1 {
-            parts.push(payload);
+    /// Parts that are not larger than they may be, unless one item alone is, with their sizes.
+    fn divide(&self, payload: Payload, parts: &mut Vec<(Payload, u64)>) {
+        let size = self.sizer.measure(&payload);
+        let fits = self.most == 0 || size <= self.most;
+        let items = if fits { 0 } else { payload.item_count() as u64 };
+        if items <= 1 {
+            parts.push((payload, size));
             return;
         }
         // By bytes the items are taken to be of one size; a part in which they are larger is divided once more, and at least
@@ -99,19 +101,15 @@ impl Batch {
     }
 
     /// Joins parts that stand side by side where both fit into one.
-    fn filled(&self, parts: Vec<Payload>) -> Vec<Payload> {
-        let (mut filled, mut last_size) = (Vec::<Payload>::new(), 0);
-        for part in parts {
-            let size = self.sizer.measure(&part);
+    fn filled(&self, parts: Vec<(Payload, u64)>) -> Vec<(Payload, u64)> {
+        let mut filled = Vec::<(Payload, u64)>::new();
+        for (part, size) in parts {
             match filled.last_mut() {
-                Some(last) if last_size + size <= self.most => {
+                Some((last, filled)) if *filled + size <= self.most => {
                     last.resources.extend(part.resources);
-                    last_size += size;
+                    *filled += size;
                 }
-                _ => {
-                    filled.push(part);
-                    last_size = size;
-                }
+                _ => filled.push((part, size)),
             }
         }
         filled
@@ -166,6 +164,8 @@ mod tests {
             let mut parts = Vec::new();
             batch.divide(payload, &mut parts);
             let parts = batch.filled(parts);
+            assert!(parts.iter().all(|(part, size)| part.size() as u64 == *size));
+            let parts: Vec<Payload> = parts.into_iter().map(|(part, _)| part).collect();
             assert_eq!(parts.iter().map(Payload::item_count).sum::<usize>(), items);
             for part in &parts {
                 assert!(part.size() <= 20_000 || part.item_count() == 1, "{large} at the {place}: {}", part.size());
@@ -178,6 +178,6 @@ mod tests {
         sizes[0] = 700_000;
         let mut parts = Vec::new();
         Batch { most: 600_000, ..batch }.divide(of(&sizes), &mut parts);
-        assert_eq!(parts.iter().map(Payload::item_count).sum::<usize>(), 400_000);
+        assert_eq!(parts.iter().map(|(part, _)| part.item_count()).sum::<usize>(), 400_000);
     }
 }

@@ -7,6 +7,7 @@ use reqwest::Url;
 use super::super::config::duration::{format_duration, parse_duration};
 use super::super::record::Labels;
 use super::super::relabel::{Builder, Rule, apply};
+use crate::collector::percent;
 
 /// What a job says about its targets.
 #[derive(Clone, Debug, Default)]
@@ -156,24 +157,10 @@ fn duration(labels: &Builder, name: &str) -> Result<Duration, String> {
 
 /// What stands as it is in a path, the rest in hexadecimal: as Go writes it.
 fn in_path(text: &str) -> String {
-    escaped(text, |byte| b"-_.~$&+,/:;=@".contains(&byte))
+    percent::encode(text, b"-_.~$&+,/:;=@")
 }
 
 /// The same for names and values of a query, where a blank is a `+`.
 fn in_query(text: &str) -> String {
-    escaped(text, |byte| b"-_.~ ".contains(&byte)).replace(' ', "+")
-}
-
-fn escaped(text: &str, plain: impl Fn(u8) -> bool) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || plain(byte) {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
+    percent::encode(text, b"-_.~ ").replace(' ', "+")
 }
