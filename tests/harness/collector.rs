@@ -120,7 +120,7 @@ impl Collector {
     }
 
     pub fn stderr(&self) -> String {
-        fs::read_to_string(self.path("stderr.txt")).unwrap_or_default()
+        String::from_utf8_lossy(&fs::read(self.path("stderr.txt")).unwrap_or_default()).into_owned()
     }
 
     /// The whole lines of an output file, each as JSON; fails if one is torn.

@@ -12,11 +12,19 @@ pub fn json_lines(path: &Path) -> Vec<Value> {
     parse(path, &text)
 }
 
-/// The whole lines of a file that is still being written.
+/// The whole lines of a file that is still being written, as JSON.
 #[track_caller]
 pub fn json_lines_so_far(path: &Path) -> Vec<Value> {
-    let text = read(path);
-    parse(path, text.rfind('\n').map_or("", |end| &text[..end]))
+    parse(path, &text_so_far(path, 0))
+}
+
+/// The whole lines from `place` on of a file that is still being written. What comes after them may be the half of a
+/// character: such a file is never read as text.
+pub fn text_so_far(path: &Path, place: usize) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let new = bytes.get(place..).unwrap_or_default();
+    let end = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+    String::from_utf8(new[..end].to_vec()).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn read(path: &Path) -> String {

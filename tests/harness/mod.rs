@@ -31,7 +31,7 @@ pub use component::{component, python, skip};
 pub use directory::JobDirectory;
 pub use gymrun::{binary, gymrun, repository};
 pub use job::{Job, Watched};
-pub use lines::{json_lines, json_lines_so_far};
+pub use lines::{json_lines, json_lines_so_far, text_so_far};
 pub use place::Place;
 pub use ports::{free_port, free_ports};
 pub use program::{Ended, Program, Running, tell_beforehand};

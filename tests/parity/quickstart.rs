@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::bed::{Case, both};
 use super::side::{Body, Side};
 use super::target::Page;
+use crate::harness::text_so_far;
 
 const CONFIG: &str = include_str!("../data/quickstart/collector.yaml");
 const TRAFFIC: &str = include_str!("../data/quickstart/traffic.jsonl");
@@ -82,8 +83,7 @@ async fn the_quickstart() {
         }
         // The first flush after the spans says 0 calls in the reference, the second how many there were.
         let calls = "traces.span.metrics.calls";
-        let text = std::fs::read_to_string(side.path("metrics.jsonl")).unwrap_or_default();
-        let now = text.lines().filter(|line| line.contains(calls)).count();
+        let now = text_so_far(&side.path("metrics.jsonl"), 0).lines().filter(|line| line.contains(calls)).count();
         side.wait_lines("metrics.jsonl", now + 3, calls).await;
         side.wait_lines("metrics.jsonl", 2, "scrape_samples_scraped").await;
         side.stop().await;

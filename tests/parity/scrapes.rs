@@ -2,8 +2,6 @@
 //! form). All jobs of all files are scraped by one collector; each job's first lines and its first request are compared.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,7 +9,7 @@ use serde_json::{Value, json};
 use super::bed::{compare, records};
 use super::scripts::{Job, Scripts};
 use super::side::Side;
-use crate::harness::{DEADLINE, Program, component, free_port};
+use crate::harness::{DEADLINE, Program, component, free_port, text_so_far};
 
 /// What the real `node_exporter` answers at this moment, in both dialects, as scripts of one page.
 async fn add_node(scripts: &mut Scripts) {
@@ -51,7 +49,7 @@ fn names(line: &Value) -> impl Iterator<Item = &str> {
 
 /// Lines of the output by the job that they are of, read as they come.
 struct Lines {
-    place: u64,
+    place: usize,
     of: HashMap<String, Vec<Value>>,
     /// The job of a `service.name`.
     jobs: HashMap<String, String>,
@@ -64,13 +62,8 @@ impl Lines {
     }
 
     fn read(&mut self, side: &Side) {
-        let mut new = String::new();
-        if let Ok(mut file) = fs::File::open(side.path("x.jsonl")) {
-            file.seek(SeekFrom::Start(self.place)).expect("seeks");
-            file.read_to_string(&mut new).expect("reads");
-        }
-        let whole = &new[..new.rfind('\n').map_or(0, |end| end + 1)];
-        self.place += whole.len() as u64;
+        let whole = text_so_far(&side.path("x.jsonl"), self.place);
+        self.place += whole.len();
         for line in whole.lines() {
             let line: Value = serde_json::from_str(line).expect("JSON");
             let job = names(&line).find_map(|name| self.jobs.get(name));

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::bed::Case;
 use super::normalise::{Normaliser, merge};
 use super::target::{Page, Target};
-use crate::harness::{Program, eventually_async, free_ports, json_lines};
+use crate::harness::{Program, eventually_async, free_ports, json_lines, text_so_far};
 
 const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
 
@@ -223,11 +223,7 @@ impl Side {
     /// Waits until an output file has this many lines that hold `word`.
     pub async fn wait_lines(&mut self, name: &str, count: usize, word: &str) {
         let path = self.path(name);
-        let there = async || {
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let whole = &text[..text.rfind('\n').unwrap_or(0)];
-            whole.lines().filter(|line| line.contains(word)).count() >= count
-        };
+        let there = async || text_so_far(&path, 0).lines().filter(|line| line.contains(word)).count() >= count;
         self.until(&format!("{count} lines with `{word}` in {name}"), there).await;
     }
 

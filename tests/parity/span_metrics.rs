@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::bed::{Case, both};
 use super::side::{Body, Side};
-use crate::harness::DEADLINE;
+use crate::harness::{DEADLINE, json_lines_so_far};
 
 struct Sequence {
     name: String,
@@ -125,9 +125,7 @@ fn case(sequences: &[Sequence]) -> Case {
 }
 
 fn lines(side: &Side, name: &str) -> Vec<Value> {
-    let text = fs::read_to_string(side.path(&format!("{name}.jsonl"))).unwrap_or_default();
-    let whole = &text[..text.rfind('\n').unwrap_or(0)];
-    whole.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    json_lines_so_far(&side.path(&format!("{name}.jsonl")))
 }
 
 /// How many lines each case has written, counted as they come.
