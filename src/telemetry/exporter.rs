@@ -48,7 +48,7 @@ impl Exporter {
             plan: Arc::clone(plan),
             trace,
             ports: IndexMap::new(),
-            latest: Latest::default(),
+            latest: Latest::new(plan.telemetry.metrics_enabled && plan.telemetry.memory.enabled),
             samples: false,
             early: Vec::new(),
             open: None,
@@ -154,7 +154,7 @@ impl Exporter {
             let interval = Duration::from_secs_f64(telemetry.memory.interval_seconds.clamp(1.0, 10.0));
             let reader = PeriodicReader::builder(exporter).with_interval(interval).build();
             let provider = SdkMeterProvider::builder().with_reader(reader).with_resource(resource).build();
-            register(&provider, &self.latest, telemetry.memory.enabled);
+            register(&provider, &self.latest);
             Some(provider)
         });
         Some(Open { traces: traces.flatten(), metrics: metrics.flatten() })

@@ -12,27 +12,37 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use crate::events::{CgroupMemory, HostMemory, Sample, TreeSample};
 
 /// The last sample, shared with the gauges that are read at each export.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Latest(Arc<Mutex<Option<Sample>>>);
+#[derive(Clone, Debug)]
+pub(super) struct Latest {
+    sample: Arc<Mutex<Option<Sample>>>,
+    /// Whether memory and CPU time are exported at all.
+    memory: bool,
+}
 
 impl Latest {
+    /// Nothing was sampled yet. With `memory` memory and CPU time are exported too.
+    pub(super) fn new(memory: bool) -> Self {
+        Self { sample: Arc::default(), memory }
+    }
+
     /// Takes in a sample. A reading of PSS that was not exported yet stays for the next export, and so does the CPU time of a
     /// tree without processes.
     pub(super) fn set(&self, sample: &Sample) {
         let mut sample = sample.clone();
-        let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut latest = self.sample.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for tree in &mut sample.trees {
             let last = latest.iter().flat_map(|s| &s.trees).find(|t| (&t.process, t.pid) == (&tree.process, tree.pid));
             tree.pss = tree.pss.or_else(|| last.and_then(|last| last.pss));
         }
         let ended = latest.take().into_iter().flat_map(|sample| sample.trees).filter(|tree| tree.processes == 0);
-        sample.trees.extend(ended);
+        // What nobody exports would stay for ever.
+        sample.trees.extend(ended.filter(|_| self.memory));
         *latest = Some(sample);
     }
 
     /// Sampling is over: from now on memory is not told any more, and no server is active.
     pub(super) fn end(&self) {
-        let mut latest = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut latest = self.sample.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *latest = latest.is_some().then(Sample::default);
     }
 
@@ -41,14 +51,14 @@ impl Latest {
     }
 
     fn change(&self, change: impl FnOnce(&mut Sample)) {
-        if let Some(sample) = &mut *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        if let Some(sample) = &mut *self.sample.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
             change(sample);
         }
     }
 }
 
-/// Registers every gauge. Memory gauges only with `memory`: RSS alone is for the final table.
-pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest, memory: bool) {
+/// Registers every gauge. Memory gauges only where memory is exported: RSS alone is for the final table.
+pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest) {
     let meter = provider.meter("gymrun");
     let sample = latest.clone();
     meter
@@ -57,7 +67,7 @@ pub(super) fn register(provider: &SdkMeterProvider, latest: &Latest, memory: boo
         .with_unit("{server}")
         .with_callback(move |gauge| sample.read(|s| gauge.observe(u64::from(s.servers_active), &[])))
         .build();
-    if !memory {
+    if !latest.memory {
         return;
     }
     let sample = latest.clone();
@@ -264,10 +274,10 @@ mod tests {
     #[test]
     fn a_reading_of_pss_is_exported_once() {
         let kept = Kept::default();
-        let latest = Latest::default();
+        let latest = Latest::new(true);
         let reader = PeriodicReader::builder(kept.clone()).with_interval(Duration::from_hours(1)).build();
         let provider = SdkMeterProvider::builder().with_reader(reader).build();
-        super::register(&provider, &latest, true);
+        super::register(&provider, &latest);
         let pss = || {
             provider.force_flush().expect("it is exported");
             let found = kept.0.lock().expect("nobody panics here").clone();
@@ -302,5 +312,16 @@ mod tests {
             assert_eq!((count("gym.server.cpu.time"), count("gym.server.processes")), (1 + told, 1), "{found:?}");
             assert_eq!(found.contains(&("gym.server.cpu.time".into(), String::new(), 0.75)), told == 1, "{found:?}");
         }
+    }
+
+    #[test]
+    fn what_nobody_exports_is_not_kept() {
+        let latest = Latest::new(false);
+        for pid in 1..4 {
+            let mut ended = sample(pid, None);
+            ended.trees[0].processes = 0;
+            latest.set(&ended);
+        }
+        latest.read(|sample| assert_eq!(sample.trees.len(), 1));
     }
 }
