@@ -59,18 +59,6 @@ impl Request<'_> {
         beside(layers, unreadable)
     }
 
-    /// The layers of a job that is a value already.
-    pub fn collect_value(&self, job: Node, read_lua: &mut ReadFile<'_>) -> Result<Layers, Problems> {
-        let reading = Reading { world: self.world, job_id: self.job_id };
-        let mut unreadable = Problems::new();
-        let mut read = |file: &SourceFile| match file.language {
-            Language::Lua => read_lua(file),
-            Language::Yaml => read_yaml_beside(&file.text, &file.display, reading, &mut unreadable),
-        };
-        let layers = self.collect_around(Ok(job), "<job>", &mut read);
-        beside(layers, unreadable)
-    }
-
     fn collect_around(
         &self,
         job: Result<Node, Problems>,

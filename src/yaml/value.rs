@@ -64,47 +64,4 @@ impl Yaml {
     pub fn as_null(&self) -> bool {
         self.plain().is_some_and(|text| matches!(text, "" | "~" | "null" | "Null" | "NULL"))
     }
-
-    /// The boolean of the core schema of YAML 1.2, if this is one: `true`, `false`.
-    #[must_use]
-    pub fn as_bool(&self) -> Option<bool> {
-        match self.plain()? {
-            "true" | "True" | "TRUE" => Some(true),
-            "false" | "False" | "FALSE" => Some(false),
-            _ => None,
-        }
-    }
-
-    /// The integer of the core schema of YAML 1.2, if this is one that fits: decimal, `0o17`, `0x1F`.
-    #[must_use]
-    pub fn as_int(&self) -> Option<i64> {
-        let text = self.plain()?;
-        if let Some(digits) = text.strip_prefix("0o") {
-            return digits_only(digits, 8).then(|| i64::from_str_radix(digits, 8).ok())?;
-        }
-        if let Some(digits) = text.strip_prefix("0x") {
-            return digits_only(digits, 16).then(|| i64::from_str_radix(digits, 16).ok())?;
-        }
-        digits_only(text.strip_prefix(['-', '+']).unwrap_or(text), 10).then(|| text.parse().ok())?
-    }
-
-    /// The floating-point number of the core schema of YAML 1.2, if this is one; an integer counts too.
-    #[must_use]
-    pub fn as_float(&self) -> Option<f64> {
-        let text = self.plain()?;
-        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
-            return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY });
-        }
-        if matches!(text, ".nan" | ".NaN" | ".NAN") {
-            return Some(f64::NAN);
-        }
-        // What Rust takes beyond the core schema: `inf`, `nan`, `infinity`.
-        if unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') { text.parse().ok() } else { None }
-    }
-}
-
-/// Whether `text` is digits of that base and nothing else (Rust also takes a second sign).
-fn digits_only(text: &str, radix: u32) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_digit(radix))
 }
