@@ -102,10 +102,19 @@ const FREE_MEMORY_KEPT: Duration = Duration::from_secs(10);
 
 fn serve(sources: &[Source]) -> Result<i32, Problems> {
     set_up_allocator();
-    let (mut config, mut texts) = Texts::load(sources, &environment)?;
+    let first = Texts::load(sources, &environment)?;
+    let runtime = runtime()?;
+    let result = serve_on(&runtime, sources, first);
+    // What is still running at this point has been left behind on purpose.
+    runtime.shutdown_background();
+    result
+}
+
+/// One collector after the other: the next one where it is told to go on with another configuration.
+fn serve_on(runtime: &Runtime, sources: &[Source], first: (Config, Texts)) -> Result<i32, Problems> {
+    let (mut config, mut texts) = first;
     // Those of the configuration that ran before this one, until this one runs.
     let mut former: Option<Texts> = None;
-    let runtime = runtime()?;
     runtime.spawn(async {
         loop {
             tokio::time::sleep(FREE_MEMORY_KEPT).await;
@@ -139,25 +148,14 @@ fn serve(sources: &[Source]) -> Result<i32, Problems> {
             (Err(Failure::Start(problem)), None, Some(before)) => {
                 show(&problem.into());
                 sink("SIGHUP: this configuration cannot start; the one from before is started again");
-                match before.again(sources, &environment) {
-                    Ok(again) => (config, texts) = (again, before),
-                    Err(problems) => {
-                        runtime.shutdown_background();
-                        return Err(problems);
-                    }
-                }
+                (config, texts) = (before.again(sources, &environment)?, before);
             }
             (Err(Failure::Start(problem)), Some(Order::Stop), Some(_)) => {
                 // It was told to go, and of what it had taken before nothing is left to do.
                 show(&problem.into());
-                runtime.shutdown_background();
                 return Ok(0);
             }
-            (result, ..) => {
-                // What is still running at this point has been left behind on purpose.
-                runtime.shutdown_background();
-                return result.map(|_| 0).map_err(|failure| Problem::from(failure).into());
-            }
+            (result, ..) => return result.map(|_| 0).map_err(|failure| Problem::from(failure).into()),
         }
     }
 }
@@ -202,7 +200,11 @@ fn directory(sources: &[Source]) -> PathBuf {
 /// error if that is broken; this one says so and goes on as it was.
 async fn told(signals: &mut OsSignals, sources: &[Source], sink: &Sink) -> Order {
     while signals.next().await == Told::HangUp {
-        match Texts::load(sources, &environment) {
+        let sources = sources.to_vec();
+        // Files may be slow, and what runs is driven by the same task.
+        let read = tokio::task::spawn_blocking(move || Texts::load(&sources, &environment)).await;
+        let broken = |error| Problems::from(Problem::new(format!("cannot read the configuration: {error}")));
+        match read.map_err(broken).flatten() {
             Ok(next) => {
                 sink("SIGHUP: the configuration is read anew");
                 return Order::Reload(Box::new(next));
