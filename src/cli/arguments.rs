@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::collector::CollectorArgs;
 use crate::diag::{Problem, Problems, exit, render};
 use crate::inputs::World;
-use crate::plan::Plan;
+use crate::plan::{OUTPUT_PATH, Plan};
 use crate::policy::{self, LogSink, Request};
 use crate::process::share_one_heap;
 
@@ -123,7 +123,7 @@ pub(super) struct LogsArguments {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
     pub(super) lines: usize,
     /// Where job directories are made.
-    #[arg(long, value_name = "DIR", default_value = "gymrun-jobs")]
+    #[arg(long, value_name = "DIR", default_value = OUTPUT_PATH)]
     pub(super) output_path: PathBuf,
 }
 

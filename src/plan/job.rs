@@ -7,6 +7,9 @@ use super::process::{Kind, Unit};
 use super::text::{Text, Tree, Value};
 use crate::diag::{Location, Problem};
 
+/// The folder of job directories, where nobody says another one; in the working directory.
+pub const OUTPUT_PATH: &str = "gymrun-jobs";
+
 /// A file that is written to the job directory before the first process starts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlannedFile {

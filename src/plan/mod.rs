@@ -16,7 +16,8 @@ mod text;
 pub use compile::compile;
 pub use draft::Draft;
 pub use job::{
-    CollectorPlan, MemoryPlan, MemoryScope, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source, TelemetryPlan,
+    CollectorPlan, MemoryPlan, MemoryScope, OUTPUT_PATH, Plan, PlannedFile, PortPolicy, ScrapeTarget, Source,
+    TelemetryPlan,
 };
 pub use log::{LogMode, Rotation, older_log};
 pub use process::{

@@ -1,6 +1,6 @@
 //! What the collector delivered: from `delivery.json` of ours, from its own metrics of an otelcol.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::events::{Delivery, SignalDelivery};
@@ -10,9 +10,14 @@ const QUEUED: &str = "still_queued";
 const QUEUE_SIZE: &str = "otelcol_exporter_queue_size";
 const LARGEST_REPORT: usize = 4 * 1024 * 1024;
 
-/// Reads `otel/delivery.json`.
+/// Where ours writes its report.
+pub fn path(job_dir: &Path) -> PathBuf {
+    job_dir.join("otel/delivery.json")
+}
+
+/// Reads that report.
 pub fn read(job_dir: &Path) -> Result<Delivery, String> {
-    let path = job_dir.join("otel/delivery.json");
+    let path = path(job_dir);
     let text = std::fs::read(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
     serde_json::from_slice(&text).map_err(|error| format!("`{}` is no delivery report: {error}", path.display()))
 }

@@ -151,8 +151,7 @@ fn delivered(plan: &Plan, job_dir: &Path, host: &LocalHost, lost: bool) -> Optio
         return said;
     }
     // It writes the report at its end, so one that never ran or died has none: that was said already.
-    let path_exists = job_dir.join("otel/delivery.json").exists();
-    (path_exists || (host.collector_ran() && !lost)).then(|| delivery::read(job_dir))
+    (delivery::path(job_dir).exists() || (host.collector_ran() && !lost)).then(|| delivery::read(job_dir))
 }
 
 /// Chooses ports, fills in every reference, writes the files.

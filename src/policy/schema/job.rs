@@ -17,7 +17,7 @@ use super::telemetry::telemetry;
 use super::value::{document, entries, found, int, items, literal, port_range};
 use crate::diag::{Location, Problem, Problems};
 use crate::inputs::{Layers, Node, NodeValue, World, merge, prune};
-use crate::plan::{DRIVER, Kind, LogMode, PortPolicy, Rotation, StopSignal};
+use crate::plan::{DRIVER, Kind, LogMode, OUTPUT_PATH, PortPolicy, Rotation, StopSignal};
 use crate::policy::spec::{Containers, EnvSpec, FragmentSpec, Placed, Spec};
 
 /// A job that has been checked.
@@ -101,7 +101,7 @@ pub fn check(layers: Layers, job_id: &str, world: &World) -> Checked {
         name: fields.text("name").unwrap_or_default(),
         location: merged.location.clone(),
         output_path: fields.path("output_path", false, world).unwrap_or_else(|| {
-            let default = world.working_directory.join("gymrun-jobs");
+            let default = world.working_directory.join(OUTPUT_PATH);
             default.display().to_string()
         }),
         time_limit_seconds: fields.num("time_limit_seconds"),
