@@ -2,7 +2,7 @@
 //!
 //! Where the lines go is the caller's choice (stderr for `gymrun collector`, a list in a test). Errors of the data path
 //! repeat with every request when an endpoint is down, so [`Log::limited`] shows ten in ten seconds and then says how
-//! many it kept back.
+//! many it kept back, with the next error or at the end.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,10 +49,16 @@ pub struct Form {
 /// A named place to say something. Clones share the limit.
 #[derive(Clone)]
 pub struct Log {
+    voice: Voice,
+    limit: Arc<Limit>,
+}
+
+/// What makes a line of a text.
+#[derive(Clone)]
+struct Voice {
     sink: Sink,
     least: Level,
     name: Arc<str>,
-    limit: Arc<Mutex<Limit>>,
     secrets: Arc<Secrets>,
     form: Arc<Form>,
 }
@@ -60,88 +66,105 @@ pub struct Log {
 const WINDOW: Duration = Duration::from_secs(10);
 const LINES_A_WINDOW: u32 = 10;
 
-#[derive(Default)]
+/// The limit of all that say the same name; with the last of them goes what was kept back.
 struct Limit {
+    voice: Voice,
+    window: Mutex<Window>,
+}
+
+#[derive(Default)]
+struct Window {
     since: Option<Instant>,
     shown: u32,
     kept_back: u64,
+}
+
+impl Voice {
+    /// A place to say something with a limit of its own.
+    fn log(self) -> Log {
+        Log { limit: Arc::new(Limit { voice: self.clone(), window: Mutex::default() }), voice: self }
+    }
 }
 
 impl Log {
     /// Lines of `least` and above go to `sink`.
     #[must_use]
     pub fn new(sink: Sink, least: Level) -> Self {
-        Self {
-            sink,
-            least,
-            name: "collector".into(),
-            limit: Arc::default(),
-            secrets: Arc::default(),
-            form: Arc::default(),
-        }
+        Voice { sink, least, name: "collector".into(), secrets: Arc::default(), form: Arc::default() }.log()
     }
 
     /// The same sink under another name, with a limit of its own.
     #[must_use]
     pub fn named(&self, name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), limit: Arc::default(), ..self.clone() }
+        Voice { name: name.into(), ..self.voice.clone() }.log()
     }
 
-    /// The same in another form.
+    /// The same in another form, with a limit of its own.
     #[must_use]
-    pub fn in_form(mut self, form: Form) -> Self {
-        self.form = Arc::new(form);
-        self
+    pub fn in_form(&self, form: Form) -> Self {
+        Voice { form: Arc::new(form), ..self.voice.clone() }.log()
     }
 
-    /// The same, and none of `secrets` in its lines.
+    /// The same with a limit of its own, and none of `secrets` in its lines.
     #[must_use]
-    pub fn without(mut self, secrets: Arc<Secrets>) -> Self {
-        self.secrets = secrets;
-        self
+    pub fn without(&self, secrets: Arc<Secrets>) -> Self {
+        Voice { secrets, ..self.voice.clone() }.log()
     }
 
     /// What its lines do not show.
     #[must_use]
     pub fn secrets(&self) -> &Secrets {
-        &self.secrets
+        &self.voice.secrets
     }
 
     /// A line for those who work on the collector.
     pub fn debug(&self, text: &str) {
-        self.line(Level::Debug, text);
+        self.voice.line(Level::Debug, text);
     }
 
     /// A line worth knowing.
     pub fn info(&self, text: &str) {
-        self.line(Level::Info, text);
+        self.voice.line(Level::Info, text);
     }
 
     /// A line about something that is not as it should be.
     pub fn warn(&self, text: &str) {
-        self.line(Level::Warn, text);
+        self.voice.line(Level::Warn, text);
     }
 
     /// A line about lost data or function.
     pub fn error(&self, text: &str) {
-        self.line(Level::Error, text);
+        self.voice.line(Level::Error, text);
     }
 
     /// An error that may repeat with every request: ten lines in ten seconds, then a count.
     pub fn limited(&self, text: &str) {
-        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
-        if limit.since.is_none_or(|since| since.elapsed() >= WINDOW) {
-            let kept_back = limit.kept_back;
-            *limit = Limit { since: Some(Instant::now()), shown: 0, kept_back: 0 };
-            if kept_back > 0 {
-                self.error(&format!("{kept_back} more errors like the former ones were not shown"));
-            }
+        let mut window = self.limit.window.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.since.is_none_or(|since| since.elapsed() >= WINDOW) {
+            let before = std::mem::replace(&mut *window, Window { since: Some(Instant::now()), ..Window::default() });
+            self.voice.count(&before);
         }
-        if limit.shown < LINES_A_WINDOW {
-            limit.shown += 1;
+        if window.shown < LINES_A_WINDOW {
+            window.shown += 1;
             self.error(text);
         } else {
-            limit.kept_back += 1;
+            window.kept_back += 1;
+        }
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        self.voice.count(self.window.get_mut().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Voice {
+    /// Says how many errors were kept back.
+    fn count(&self, window: &Window) {
+        if window.kept_back > 0 {
+            let text = format!("{} more errors like the former ones were not shown", window.kept_back);
+            self.line(Level::Error, &text);
         }
     }
 
@@ -183,8 +206,12 @@ mod tests {
         for _ in 0..50 {
             log.limited("down\nbadly");
         }
+        drop(log.clone());
+        assert_eq!(lines.lock().expect("lock").len(), 10);
+        drop(log);
         let lines = lines.lock().expect("lock");
-        assert_eq!(lines.len(), 10);
         assert!(lines[0].ends_with(" error exporters/x: down badly"), "{}", lines[0]);
+        assert!(lines[10].ends_with(" error exporters/x: 40 more errors like the former ones were not shown"));
+        assert_eq!(lines.len(), 11);
     }
 }
