@@ -26,6 +26,7 @@ pub mod graph;
 #[cfg(test)]
 mod graph_tests;
 mod grpc_message;
+mod host;
 mod http_server;
 #[cfg(test)]
 mod key_tests;
@@ -53,4 +54,5 @@ pub mod storage;
 #[cfg(test)]
 mod testing;
 mod tls;
+mod trace_state;
 mod value_text;

@@ -5,7 +5,7 @@
 use super::json::{is_default, packed};
 use super::payload::{Payload, ResourceItems, ScopeItems, Signal};
 use super::records::{Items, Metric};
-use super::schema::{self, Field, Kind, Message, Presence};
+use super::schema::{self, Field, FieldKind, Message, Presence};
 use super::wire::{Value, Writer, fields};
 
 impl Payload {
@@ -78,10 +78,10 @@ fn is_one_of(field: &Field) -> bool {
 
 fn write_list<'a>(writer: &mut Writer, field: &Field, values: impl Iterator<Item = Value<'a>>) {
     match field.kind {
-        Kind::Message(_) | Kind::String | Kind::Bytes | Kind::Id(_) => {
+        FieldKind::Message(_) | FieldKind::String | FieldKind::Bytes | FieldKind::Id(_) => {
             values.for_each(|value| write_value(writer, field, value));
         }
-        Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => {
+        FieldKind::Fixed64 | FieldKind::Sfixed64 | FieldKind::Double => {
             let all: Vec<u64> = values.flat_map(|value| packed(field.kind, value)).map(Value::bits).collect();
             if !all.is_empty() {
                 writer.packed_fixed64(field.number, all.into_iter());
@@ -98,7 +98,7 @@ fn write_list<'a>(writer: &mut Writer, field: &Field, values: impl Iterator<Item
 
 fn write_single(writer: &mut Writer, field: &Field, values: &[Value<'_>]) {
     match (field.kind, values.last()) {
-        (Kind::Message(message), Some(last)) => {
+        (FieldKind::Message(message), Some(last)) => {
             let bytes = if is_one_of(field) {
                 last.bytes().to_vec()
             } else {
@@ -106,10 +106,10 @@ fn write_single(writer: &mut Writer, field: &Field, values: &[Value<'_>]) {
             };
             writer.message_field(field.number, |inner| write_message(inner, &bytes, message));
         }
-        (Kind::Message(message), None) if field.presence == Presence::Always => {
+        (FieldKind::Message(message), None) if field.presence == Presence::Always => {
             writer.message_field(field.number, |inner| write_message(inner, &[], message));
         }
-        (Kind::Id(_), last) => {
+        (FieldKind::Id(_), last) => {
             let id = last.filter(|id| !is_default(field.kind, **id)).map_or(&[][..], |id| id.bytes());
             writer.bytes_field(field.number, id);
         }
@@ -123,14 +123,16 @@ fn write_single(writer: &mut Writer, field: &Field, values: &[Value<'_>]) {
 fn write_value(writer: &mut Writer, field: &Field, value: Value<'_>) {
     let number = field.number;
     match field.kind {
-        Kind::String | Kind::Bytes | Kind::Id(_) => writer.bytes_field(number, value.bytes()),
-        Kind::Bool => writer.bool_field(number, value.bits() != 0),
-        Kind::Int32 | Kind::Enum(_) => writer.int64_field(number, value.int32().into()),
-        Kind::Uint32 => writer.varint_field(number, value.uint32().into()),
-        Kind::Sint32 => writer.sint32_field(number, value.sint32()),
-        Kind::Int64 | Kind::Uint64 => writer.varint_field(number, value.bits()),
-        Kind::Fixed32 => writer.fixed32_field(number, value.uint32()),
-        Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => writer.fixed64_field(number, value.bits()),
-        Kind::Message(message) => writer.message_field(number, |inner| write_message(inner, value.bytes(), message)),
+        FieldKind::String | FieldKind::Bytes | FieldKind::Id(_) => writer.bytes_field(number, value.bytes()),
+        FieldKind::Bool => writer.bool_field(number, value.bits() != 0),
+        FieldKind::Int32 | FieldKind::Enum(_) => writer.int64_field(number, value.int32().into()),
+        FieldKind::Uint32 => writer.varint_field(number, value.uint32().into()),
+        FieldKind::Sint32 => writer.sint32_field(number, value.sint32()),
+        FieldKind::Int64 | FieldKind::Uint64 => writer.varint_field(number, value.bits()),
+        FieldKind::Fixed32 => writer.fixed32_field(number, value.uint32()),
+        FieldKind::Fixed64 | FieldKind::Sfixed64 | FieldKind::Double => writer.fixed64_field(number, value.bits()),
+        FieldKind::Message(message) => {
+            writer.message_field(number, |inner| write_message(inner, value.bytes(), message));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::schema::{Field, KEY_VALUE, Kind, Message, Presence};
+use super::schema::{Field, FieldKind, KEY_VALUE, Message, Presence};
 use super::view::usual_attribute;
 use super::wire::{MAX_DEPTH, Reader, Value, WireError};
 
@@ -56,10 +56,10 @@ pub(super) fn validate(bytes: &[u8], message: &'static Message, depth: usize) ->
         if let Some(slot) = message.slot(number) {
             let field = &message.fields[slot];
             match (field.kind, value) {
-                (Kind::Message(inner), Value::Bytes(bytes)) if !is_plain_attribute(inner, bytes) => {
+                (FieldKind::Message(inner), Value::Bytes(bytes)) if !is_plain_attribute(inner, bytes) => {
                     validate(bytes, inner, depth + 1).map_err(|error| error.within(field.name()))?;
                 }
-                (Kind::Message(_), Value::Bytes(_)) => {}
+                (FieldKind::Message(_), Value::Bytes(_)) => {}
                 _ => check(field, value).map_err(|what| refused(message, field, &what))?,
             }
         }
@@ -81,17 +81,23 @@ fn refused(message: &Message, field: &Field, what: &str) -> DecodeError {
 /// The value has the wire type of the field, and the length where there is one to check.
 fn check(field: &Field, value: Value<'_>) -> Result<(), String> {
     let fits = match (field.kind, value) {
-        (Kind::Id(length), Value::Bytes(id)) => {
+        (FieldKind::Id(length), Value::Bytes(id)) => {
             if id.is_empty() || id.len() == length {
                 return Ok(());
             }
             return Err(format!("an id of {} bytes, {length} expected", id.len()));
         }
-        (Kind::String | Kind::Bytes, Value::Bytes(_))
-        | (Kind::Fixed32, Value::Fixed32(_))
-        | (Kind::Fixed64 | Kind::Sfixed64 | Kind::Double, Value::Fixed64(_))
+        (FieldKind::String | FieldKind::Bytes, Value::Bytes(_))
+        | (FieldKind::Fixed32, Value::Fixed32(_))
+        | (FieldKind::Fixed64 | FieldKind::Sfixed64 | FieldKind::Double, Value::Fixed64(_))
         | (
-            Kind::Bool | Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Int64 | Kind::Uint64 | Kind::Enum(_),
+            FieldKind::Bool
+            | FieldKind::Int32
+            | FieldKind::Uint32
+            | FieldKind::Sint32
+            | FieldKind::Int64
+            | FieldKind::Uint64
+            | FieldKind::Enum(_),
             Value::Varint(_),
         ) => true,
         (_, Value::Bytes(packed)) if field.presence == Presence::Repeated => return check_packed(field.kind, packed),
@@ -100,10 +106,10 @@ fn check(field: &Field, value: Value<'_>) -> Result<(), String> {
     if fits { Ok(()) } else { Err("wrong wire type".to_string()) }
 }
 
-fn check_packed(kind: Kind, packed: &[u8]) -> Result<(), String> {
+fn check_packed(kind: FieldKind, packed: &[u8]) -> Result<(), String> {
     match kind {
-        Kind::Fixed64 | Kind::Double if packed.len().is_multiple_of(8) => Ok(()),
-        Kind::Uint64 => {
+        FieldKind::Fixed64 | FieldKind::Double if packed.len().is_multiple_of(8) => Ok(()),
+        FieldKind::Uint64 => {
             let mut reader = Reader::new(packed);
             while reader.position() < packed.len() {
                 reader.varint().map_err(|error| error.to_string())?;

@@ -107,6 +107,12 @@ impl Proc {
     }
 }
 
+/// A size that `/proc/self/status` has, such as `VmRSS`, in bytes; `None` if it cannot be read.
+#[must_use]
+pub fn own_memory(key: &str) -> Option<u64> {
+    kilobytes(&fs::read("/proc/self/status").ok()?, key.as_bytes())
+}
+
 /// The bytes of a page.
 #[must_use]
 pub fn page_size() -> u64 {

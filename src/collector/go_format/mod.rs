@@ -11,3 +11,4 @@ mod quote;
 mod tests;
 
 pub use format::{Printable, format};
+pub use number::shortest;

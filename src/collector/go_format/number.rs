@@ -5,6 +5,16 @@ pub(super) fn character(value: i64) -> char {
     u32::try_from(value).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
+/// `%g` without a precision, as metric pages have it: the shortest digits.
+pub fn shortest(value: f64) -> String {
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    match value {
+        value if value.is_nan() => "NaN".to_owned(),
+        value if value.is_infinite() => format!("{}Inf", if sign.is_empty() { "+" } else { sign }),
+        value => format!("{sign}{}", general(value.abs(), None)),
+    }
+}
+
 /// The digits of a double that is not negative; None if it has no such verb.
 pub(super) fn double(verb: char, size: f64, precision: Option<usize>) -> Option<String> {
     let digits = match verb {
@@ -141,4 +151,23 @@ pub(super) fn with_point(digits: &str, verb: char, precision: Option<usize>) -> 
     }
     out.extend(std::iter::repeat_n('0', wanted.saturating_sub(significant)));
     out + tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortest;
+
+    #[test]
+    fn numbers_of_pages() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.25, "-0.25"),
+            (999_999.0, "999999"),
+            (71_020_544.0, "7.1020544e+07"),
+            (0.00005, "5e-05"),
+            (f64::NEG_INFINITY, "-Inf"),
+        ] {
+            assert_eq!(shortest(value), text);
+        }
+    }
 }

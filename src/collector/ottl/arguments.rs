@@ -18,13 +18,13 @@ use crate::otlp::{KeyValue, Text};
 pub(super) struct Parameter {
     /// Its name, for arguments with names.
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ArgumentKind,
     pub optional: bool,
 }
 
 /// What an argument must be. Literals are looked at when the statement is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ArgumentKind {
     /// Any value.
     Any,
     Text,
@@ -293,7 +293,7 @@ pub(super) fn bytes_like(value: Value) -> Result<Option<Vec<u8>>, String> {
     }))
 }
 
-impl Kind {
+impl ArgumentKind {
     /// Whether a literal can be such an argument.
     pub fn check(self, literal: &Value) -> Result<(), String> {
         let value = literal.clone();

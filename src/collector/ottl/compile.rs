@@ -1,7 +1,7 @@
 //! From what is written to what runs: names become functions, places and numbers; literals are checked.
 
 use super::Fault;
-use super::arguments::{Argument, Kind, Parameter, compile_pattern};
+use super::arguments::{Argument, ArgumentKind, Parameter, compile_pattern};
 use super::context::{Level, Naming};
 use super::expression::{Call, Condition, Expression};
 use super::functions::{self, Function};
@@ -196,20 +196,20 @@ impl Compiler {
     fn argument(&self, parameter: &Parameter, written: &Written) -> Result<Argument, Fault> {
         let must_be = |what: &str| Err(Fault::nowhere(format!("`{}` must be {what}", parameter.name)));
         match (parameter.kind, written) {
-            (Kind::Target | Kind::MapTarget, Written::Path(path)) => {
+            (ArgumentKind::Target | ArgumentKind::MapTarget, Written::Path(path)) => {
                 let place = self.place(path)?;
                 self.check_target(&place, path)?;
                 Ok(Argument::Place(place))
             }
-            (Kind::Target | Kind::MapTarget, _) => must_be("a path"),
-            (Kind::LiteralText, Written::Text(text)) => Ok(Argument::Text(text.clone())),
-            (Kind::LiteralText, _) => must_be("a text in quotes"),
+            (ArgumentKind::Target | ArgumentKind::MapTarget, _) => must_be("a path"),
+            (ArgumentKind::LiteralText, Written::Text(text)) => Ok(Argument::Text(text.clone())),
+            (ArgumentKind::LiteralText, _) => must_be("a text in quotes"),
             // A sign makes it a calculation.
-            (Kind::LiteralInteger, Written::Integer(value @ 0..)) => Ok(Argument::Integer(*value)),
-            (Kind::LiteralInteger, _) => must_be("a whole number from 0 on"),
-            (Kind::LiteralBoolean, Written::Boolean(value)) => Ok(Argument::Boolean(*value)),
-            (Kind::LiteralBoolean, _) => must_be("`true` or `false`"),
-            (Kind::LiteralTexts, Written::List(elements)) => {
+            (ArgumentKind::LiteralInteger, Written::Integer(value @ 0..)) => Ok(Argument::Integer(*value)),
+            (ArgumentKind::LiteralInteger, _) => must_be("a whole number from 0 on"),
+            (ArgumentKind::LiteralBoolean, Written::Boolean(value)) => Ok(Argument::Boolean(*value)),
+            (ArgumentKind::LiteralBoolean, _) => must_be("`true` or `false`"),
+            (ArgumentKind::LiteralTexts, Written::List(elements)) => {
                 let text =
                     |element: &Written| if let Written::Text(text) = element { Some(text.clone()) } else { None };
                 match elements.iter().map(text).collect() {
@@ -217,12 +217,12 @@ impl Compiler {
                     None => must_be("a list of texts in quotes"),
                 }
             }
-            (Kind::LiteralTexts, _) => must_be("a list of texts in quotes"),
-            (Kind::Texts, Written::List(elements)) => self.list(elements, Kind::Text),
-            (Kind::TextsLike, Written::List(elements)) => self.list(elements, Kind::TextLike),
-            (Kind::Values, Written::List(elements)) => self.list(elements, Kind::Any),
-            (Kind::Texts | Kind::Values, _) => must_be("a list in brackets"),
-            (Kind::Function, Written::Word(word, at)) => {
+            (ArgumentKind::LiteralTexts, _) => must_be("a list of texts in quotes"),
+            (ArgumentKind::Texts, Written::List(elements)) => self.list(elements, ArgumentKind::Text),
+            (ArgumentKind::TextsLike, Written::List(elements)) => self.list(elements, ArgumentKind::TextLike),
+            (ArgumentKind::Values, Written::List(elements)) => self.list(elements, ArgumentKind::Any),
+            (ArgumentKind::Texts | ArgumentKind::Values, _) => must_be("a list in brackets"),
+            (ArgumentKind::Function, Written::Word(word, at)) => {
                 let found = functions::find(word, self.context, self.extra);
                 let found = found.filter(|function| function.takes_one_text());
                 let hint = "such as SHA256, ToLowerCase, ToUpperCase";
@@ -230,18 +230,18 @@ impl Compiler {
                     .map(Argument::Function)
                     .ok_or_else(|| Fault::new(*at, format!("`{word}` is no converter of one text")).hint(hint))
             }
-            (Kind::Function, _) => must_be("the name of a converter, such as SHA256"),
+            (ArgumentKind::Function, _) => must_be("the name of a converter, such as SHA256"),
             (kind, written) => {
                 let expression = self.value(written)?;
                 let Some(literal) = expression.literal() else { return Ok(Argument::Expression(expression)) };
                 match (kind, literal) {
-                    (Kind::Pattern, Value::Text(pattern)) => {
+                    (ArgumentKind::Pattern, Value::Text(pattern)) => {
                         compile_pattern(pattern).map(Argument::Pattern).map_err(Fault::nowhere)
                     }
-                    (Kind::Glob, Value::Text(pattern)) => {
+                    (ArgumentKind::Glob, Value::Text(pattern)) => {
                         Glob::new(&pattern.to_str()).map(Argument::Glob).map_err(Fault::nowhere)
                     }
-                    (Kind::Pattern | Kind::Glob, _) => must_be("text"),
+                    (ArgumentKind::Pattern | ArgumentKind::Glob, _) => must_be("text"),
                     _ => match kind.check(literal) {
                         Ok(()) => Ok(Argument::Expression(expression)),
                         Err(why) => Err(Fault::nowhere(format!("`{}`: {why}", parameter.name))),
@@ -251,7 +251,7 @@ impl Compiler {
         }
     }
 
-    fn list(&self, elements: &[Written], kind: Kind) -> Result<Argument, Fault> {
+    fn list(&self, elements: &[Written], kind: ArgumentKind) -> Result<Argument, Fault> {
         let element = |written: &Written| {
             let expression = self.value(written)?;
             if let Some(literal) = expression.literal() {

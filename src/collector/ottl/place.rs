@@ -4,7 +4,7 @@ use super::Fault;
 use super::context::{Level, Naming};
 use super::expression::Key;
 use super::syntax;
-use super::value::Kind;
+use super::value::MessageKind;
 
 /// A place in the telemetry that can be read and, for the most part, written.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(super) enum Field {
     KindText,
     /// `SPAN_KIND_SERVER`.
     KindOldText,
-    Messages(u32, Kind),
+    Messages(u32, MessageKind),
     Status,
     StatusCode,
     StatusMessage,
@@ -134,9 +134,9 @@ const SPAN: &[(&str, Field)] = &[
     ("end_time", Field::Time(8)),
     ("attributes", Field::Map(9)),
     ("dropped_attributes_count", Field::Count(10)),
-    ("events", Field::Messages(11, Kind::Events)),
+    ("events", Field::Messages(11, MessageKind::Events)),
     ("dropped_events_count", Field::Count(12)),
-    ("links", Field::Messages(13, Kind::Links)),
+    ("links", Field::Messages(13, MessageKind::Links)),
     ("dropped_links_count", Field::Count(14)),
     ("status", Field::Status),
     ("status.code", Field::StatusCode),

@@ -7,7 +7,7 @@ use super::keys::{self, Key, Resolved};
 use super::place::{Field, Place, PointField};
 use super::scene::{DATA, PointKind, Scene};
 use super::trace_state;
-use super::value::{Kind, Value};
+use super::value::{MessageKind, Value};
 use crate::collector::value_text::as_text;
 use crate::otlp::wire;
 use crate::otlp::{AnyValue, Edit, KeyValue, Text};
@@ -34,7 +34,7 @@ pub(super) enum Form {
     Bounds,
     /// sint32.
     Scale,
-    Messages(Kind),
+    Messages(MessageKind),
     Buckets,
     /// Of the buckets in this field.
     BucketOffset,
@@ -52,9 +52,9 @@ pub(super) fn point_field(kind: PointKind, field: PointField) -> Option<(u32, Fo
         (PointField::Time, _) => (3, Form::Time),
         (PointField::Double, Number) => (4, Form::NumberDouble),
         (PointField::Integer, Number) => (6, Form::NumberInteger),
-        (PointField::Exemplars, Number) => (5, Form::Messages(Kind::Exemplars)),
-        (PointField::Exemplars, Histogram) => (8, Form::Messages(Kind::Exemplars)),
-        (PointField::Exemplars, Exponential) => (11, Form::Messages(Kind::Exemplars)),
+        (PointField::Exemplars, Number) => (5, Form::Messages(MessageKind::Exemplars)),
+        (PointField::Exemplars, Histogram) => (8, Form::Messages(MessageKind::Exemplars)),
+        (PointField::Exemplars, Exponential) => (11, Form::Messages(MessageKind::Exemplars)),
         (PointField::Flags, Number | Summary) => (8, Form::Flags),
         (PointField::Flags, Histogram | Exponential) => (10, Form::Flags),
         (PointField::Count, Histogram | Exponential | Summary) => (4, Form::Count),
@@ -69,7 +69,7 @@ pub(super) fn point_field(kind: PointKind, field: PointField) -> Option<(u32, Fo
         (PointField::Negative, Exponential) => (9, Form::Buckets),
         (PointField::NegativeOffset, Exponential) => (9, Form::BucketOffset),
         (PointField::NegativeCounts, Exponential) => (9, Form::BucketCounts),
-        (PointField::Quantiles, Summary) => (6, Form::Messages(Kind::Quantiles)),
+        (PointField::Quantiles, Summary) => (6, Form::Messages(MessageKind::Quantiles)),
         _ => return None,
     })
 }
@@ -107,11 +107,11 @@ impl Scene {
             Field::Messages(number, kind) => Value::Messages(
                 kind,
                 match &self.walked {
-                    Some(events) if kind == Kind::Events => Arc::clone(events),
+                    Some(events) if kind == MessageKind::Events => Arc::clone(events),
                     _ => part.messages(number).into(),
                 },
             ),
-            Field::Status => Value::Message(Kind::Status, part.inner(15)),
+            Field::Status => Value::Message(MessageKind::Status, part.inner(15)),
             Field::StatusCode => Value::Int(int32(&Edit::new(part.inner(15)), 3)),
             Field::StatusMessage => Value::Text(Edit::new(part.inner(15)).text(2)),
             Field::EventIndex => return Err("the reference collector gives `event_index` no value here".to_owned()),
@@ -214,19 +214,19 @@ fn read_point(point: &Edit, number: u32, form: Form) -> Value {
         Form::Bounds => Value::Doubles(point.fixed64s(number).into_iter().map(f64::from_bits).collect()),
         Form::Scale => Value::Int(sint32(point, number)),
         Form::Messages(kind) => Value::Messages(kind, point.messages(number).into()),
-        Form::Buckets => Value::Message(Kind::Buckets, point.inner(number)),
+        Form::Buckets => Value::Message(MessageKind::Buckets, point.inner(number)),
         Form::BucketOffset => Value::Int(sint32(&buckets(), 1)),
         Form::BucketCounts => Value::Counts(buckets().varints(2)),
     }
 }
 
 /// What the points in this field of a metric are.
-pub(super) fn points_kind(data: u32) -> Kind {
+pub(super) fn points_kind(data: u32) -> MessageKind {
     match PointKind::of(data) {
-        PointKind::Number => Kind::NumberPoints,
-        PointKind::Histogram => Kind::HistogramPoints,
-        PointKind::Exponential => Kind::ExponentialPoints,
-        PointKind::Summary => Kind::SummaryPoints,
+        PointKind::Number => MessageKind::NumberPoints,
+        PointKind::Histogram => MessageKind::HistogramPoints,
+        PointKind::Exponential => MessageKind::ExponentialPoints,
+        PointKind::Summary => MessageKind::SummaryPoints,
     }
 }
 

@@ -1,7 +1,6 @@
 //! What statements compute with.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,7 +8,7 @@ use data_encoding::HEXLOWER;
 
 use super::syntax::Comparison;
 use crate::collector::value_text::{Flavour, json, json_double, write_quoted};
-use crate::otlp::{AnyValue, KeyValue, Text};
+use crate::otlp::{AnyValue, KeyValue, Text, same_list, same_map};
 
 /// A value while a statement runs. Lists come in several kinds, which the reference does not compare with each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +38,14 @@ pub(super) enum Value {
     TraceId([u8; 16]),
     SpanId([u8; 8]),
     /// A list of messages of one kind.
-    Messages(Kind, Arc<[Bytes]>),
+    Messages(MessageKind, Arc<[Bytes]>),
     /// One message.
-    Message(Kind, Bytes),
+    Message(MessageKind, Bytes),
 }
 
 /// Parts of the telemetry that a statement can only take as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     Events,
     Links,
     Exemplars,
@@ -257,31 +256,6 @@ fn is_written(slice: &[AnyValue], list: &[Value]) -> bool {
         (element, written) => Value::from(element.clone()) == *written,
     };
     slice.len() == list.len() && slice.iter().zip(list).all(same)
-}
-
-/// The order of the keys makes no difference.
-fn same_map(left: &[KeyValue], right: &[KeyValue]) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
-    // Of equal keys the first one counts.
-    let mut values: HashMap<&Text, &AnyValue> = HashMap::with_capacity(right.len());
-    for entry in right {
-        values.entry(&entry.key).or_insert(&entry.value);
-    }
-    left.iter().all(|entry| values.get(&entry.key).is_some_and(|other| same(&entry.value, other)))
-}
-
-fn same_list(left: &[AnyValue], right: &[AnyValue]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
-}
-
-fn same(left: &AnyValue, right: &AnyValue) -> bool {
-    match (left, right) {
-        (AnyValue::Map(left), AnyValue::Map(right)) => same_map(left, right),
-        (AnyValue::Array(left), AnyValue::Array(right)) => same_list(left, right),
-        _ => left == right,
-    }
 }
 
 #[cfg(test)]

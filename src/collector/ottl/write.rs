@@ -10,7 +10,7 @@ use super::place::{Field, Place};
 use super::read::{Form, KINDS, body, point_field, points_kind};
 use super::scene::Scene;
 use super::trace_state;
-use super::value::{Kind, Value};
+use super::value::{MessageKind, Value};
 use crate::otlp::{AnyValue, Edit, KeyValue, Text};
 
 impl Scene {
@@ -77,7 +77,7 @@ impl Scene {
             Field::KindOldText => set_int32(part, 6, kind_of(&text(value)?, "SPAN_KIND_")?),
             Field::Messages(number, kind) => set_messages(part, number, kind, value)?,
             Field::Status => match value {
-                Value::Message(Kind::Status, status) => part.set(15, |writer| writer.bytes_field(15, &status)),
+                Value::Message(MessageKind::Status, status) => part.set(15, |writer| writer.bytes_field(15, &status)),
                 other => return Err(expected("a status", &other)),
             },
             Field::StatusCode => {
@@ -230,7 +230,9 @@ fn write_point(point: &mut Edit, number: u32, form: Form, value: Value) -> Resul
         Form::Scale => set_sint32(point, number, integer(&value)?),
         Form::Messages(kind) => set_messages(point, number, kind, value)?,
         Form::Buckets => match value {
-            Value::Message(Kind::Buckets, buckets) => point.set(number, |writer| writer.bytes_field(number, &buckets)),
+            Value::Message(MessageKind::Buckets, buckets) => {
+                point.set(number, |writer| writer.bytes_field(number, &buckets));
+            }
             other => return Err(expected("buckets", &other)),
         },
         Form::BucketOffset => {
@@ -352,7 +354,7 @@ fn set_id(part: &mut Edit, number: u32, id: &[u8]) {
     });
 }
 
-fn set_messages(part: &mut Edit, number: u32, wanted: Kind, value: Value) -> Result<(), String> {
+fn set_messages(part: &mut Edit, number: u32, wanted: MessageKind, value: Value) -> Result<(), String> {
     match value {
         Value::Nil => part.set_messages(number, &[]),
         Value::Messages(kind, messages) if kind == wanted => part.set_messages(number, &messages),

@@ -9,6 +9,7 @@ use super::pull::Pull;
 use super::push::Push;
 use super::readers::Reader;
 use crate::collector::exporters::read_own_exporter;
+use crate::collector::host;
 use crate::collector::node::{Node, Value};
 use crate::collector::section::Section;
 use crate::collector::service::{Reference, references};
@@ -115,7 +116,7 @@ fn prometheus(section: &mut Section<'_>) -> Option<Pull> {
     // As in the reference, both must be said to leave them out.
     let style = Style { suffixes: without != [true, true], scope, constant };
     let (host, port) = (host?, port?);
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let bare = host::bare(&host);
     let host = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
     Some(Pull { endpoint: format!("{host}:{port}"), style })
 }

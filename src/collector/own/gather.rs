@@ -18,6 +18,7 @@ use super::resource::OwnResource;
 use crate::collector::component::Context;
 use crate::collector::counters::{Counters, Tally};
 use crate::otlp::Payload;
+use crate::procfs::own_memory;
 
 /// Reads counts and meters.
 pub struct Gatherer {
@@ -86,7 +87,7 @@ impl Gatherer {
             let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
             add(&CPU, Number::Double(seconds(usage.user_time()) + seconds(usage.system_time())));
         }
-        if let Some(bytes) = resident_memory() {
+        if let Some(bytes) = own_memory("VmRSS") {
             add(&MEMORY, Number::Integer(bytes));
         }
     }
@@ -143,13 +144,6 @@ impl Gatherer {
             families.add(instrument, labels, Number::Integer(items));
         }
     }
-}
-
-/// Resident memory of this process, in bytes.
-fn resident_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok().map(|kilobytes: u64| kilobytes * 1024)
 }
 
 #[cfg(test)]

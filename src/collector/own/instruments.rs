@@ -18,7 +18,7 @@ pub enum Detail {
 
 /// What kind of number it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InstrumentKind {
     /// Only grows.
     Counter,
     /// Grows and shrinks, and can be added up.
@@ -39,7 +39,7 @@ pub struct Instrument {
     /// UCUM.
     pub unit: &'static str,
     /// What kind of number it is.
-    pub kind: Kind,
+    pub kind: InstrumentKind,
     /// The instrumentation scope.
     pub scope: &'static str,
     /// From this level on.
@@ -57,7 +57,7 @@ const OURS: &str = "gymrun";
 
 const fn new(
     scope: &'static str,
-    kind: Kind,
+    kind: InstrumentKind,
     name: &'static str,
     unit: &'static str,
     description: &'static str,
@@ -73,17 +73,23 @@ const fn from(least: Detail, instrument: &Instrument) -> Instrument {
 macro_rules! by_signal {
     ($scope:expr, $prefix:literal, $before:literal, $after:literal) => {
         [
-            new($scope, Kind::Counter, concat!($prefix, "spans"), "{span}", concat!($before, "spans", $after)),
             new(
                 $scope,
-                Kind::Counter,
+                InstrumentKind::Counter,
+                concat!($prefix, "spans"),
+                "{span}",
+                concat!($before, "spans", $after),
+            ),
+            new(
+                $scope,
+                InstrumentKind::Counter,
                 concat!($prefix, "metric_points"),
                 "{datapoint}",
                 concat!($before, "metric points", $after),
             ),
             new(
                 $scope,
-                Kind::Counter,
+                InstrumentKind::Counter,
                 concat!($prefix, "log_records"),
                 "{record}",
                 concat!($before, "log records", $after),
@@ -113,21 +119,21 @@ pub static FAILED: [Instrument; 3] = by_signal!(
 pub static SENT: [Instrument; 3] = [
     new(
         EXPORTER,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_exporter_sent_spans",
         "{span}",
         "Number of spans successfully sent to destination. [Alpha]",
     ),
     new(
         EXPORTER,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_exporter_sent_metric_points",
         "{datapoint}",
         "Number of metric points successfully sent to destination. [Alpha]",
     ),
     new(
         EXPORTER,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_exporter_sent_log_records",
         "{record}",
         // Without its `s`, as there.
@@ -151,7 +157,7 @@ pub static ENQUEUE_FAILED: [Instrument; 3] = by_signal!(
 /// Requests under way, pauses between tries included.
 pub static IN_FLIGHT: Instrument = new(
     EXPORTER,
-    Kind::UpDown,
+    InstrumentKind::UpDown,
     "otelcol_exporter_in_flight_requests",
     "{request}",
     "Number of export requests currently in-flight (including retry backoff). [Development]",
@@ -159,7 +165,7 @@ pub static IN_FLIGHT: Instrument = new(
 /// What a sending queue holds, as its sizer counts.
 pub static QUEUE_SIZE: Instrument = new(
     EXPORTER,
-    Kind::Gauge,
+    InstrumentKind::Gauge,
     "otelcol_exporter_queue_size",
     "{batch}",
     "Current size of the retry queue (in batches). [Alpha]",
@@ -167,7 +173,7 @@ pub static QUEUE_SIZE: Instrument = new(
 /// What a sending queue can hold.
 pub static QUEUE_CAPACITY: Instrument = new(
     EXPORTER,
-    Kind::Gauge,
+    InstrumentKind::Gauge,
     "otelcol_exporter_queue_capacity",
     "{batch}",
     "Fixed capacity of the retry queue (in batches). [Alpha]",
@@ -175,7 +181,7 @@ pub static QUEUE_CAPACITY: Instrument = new(
 /// Into a processor.
 pub static INCOMING: Instrument = new(
     PROCESSOR,
-    Kind::Counter,
+    InstrumentKind::Counter,
     "otelcol_processor_incoming_items",
     "{item}",
     "Number of items passed to the processor. [Alpha]",
@@ -183,7 +189,7 @@ pub static INCOMING: Instrument = new(
 /// Out of a processor.
 pub static OUTGOING: Instrument = new(
     PROCESSOR,
-    Kind::Counter,
+    InstrumentKind::Counter,
     "otelcol_processor_outgoing_items",
     "{item}",
     "Number of items emitted from the processor. [Alpha]",
@@ -206,21 +212,21 @@ pub static LIMITER_REFUSED: [Instrument; 3] = by_signal!(
 pub static FILTERED: [Instrument; 3] = [
     new(
         FILTER,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_processor_filter_spans.filtered",
         "1",
         "Number of spans dropped by the filter processor [Development]",
     ),
     new(
         FILTER,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_processor_filter_datapoints.filtered",
         "1",
         "Number of metric data points dropped by the filter processor [Development]",
     ),
     new(
         FILTER,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_processor_filter_logs.filtered",
         "1",
         "Number of logs dropped by the filter processor [Development]",
@@ -231,7 +237,7 @@ pub static BATCH_SIZE: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        Kind::Histogram,
+        InstrumentKind::Histogram,
         "otelcol_processor_batch_batch_send_size",
         "{unit}",
         "Number of units in the batch [Development]",
@@ -242,7 +248,7 @@ pub static BATCH_BYTES: Instrument = from(
     Detail::Detailed,
     &new(
         BATCH,
-        Kind::Histogram,
+        InstrumentKind::Histogram,
         "otelcol_processor_batch_batch_send_size_bytes",
         "By",
         "Number of bytes in batch that was sent. Only available on detailed level. [Development]",
@@ -253,7 +259,7 @@ pub static BATCH_BY_SIZE: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_processor_batch_batch_size_trigger_send",
         "{time}",
         "Number of times the batch was sent due to a size trigger [Development]",
@@ -264,7 +270,7 @@ pub static BATCH_BY_TIME: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        Kind::Counter,
+        InstrumentKind::Counter,
         "otelcol_processor_batch_timeout_trigger_send",
         "{time}",
         "Number of times the batch was sent due to a timeout trigger [Development]",
@@ -275,7 +281,7 @@ pub static BATCH_CARDINALITY: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        Kind::UpDown,
+        InstrumentKind::UpDown,
         "otelcol_processor_batch_metadata_cardinality",
         "{combination}",
         "Number of distinct metadata value combinations being processed [Development]",
@@ -283,44 +289,55 @@ pub static BATCH_CARDINALITY: Instrument = from(
 );
 /// Since the process began.
 pub static UPTIME: Instrument =
-    new(SERVICE, Kind::Counter, "otelcol_process_uptime", "s", "Uptime of the process [Alpha]");
+    new(SERVICE, InstrumentKind::Counter, "otelcol_process_uptime", "s", "Uptime of the process [Alpha]");
 /// User and system time.
 pub static CPU: Instrument = new(
     SERVICE,
-    Kind::Counter,
+    InstrumentKind::Counter,
     "otelcol_process_cpu_seconds",
     "s",
     "Total CPU user and system time in seconds [Alpha]",
 );
 /// Resident memory.
-pub static MEMORY: Instrument =
-    new(SERVICE, Kind::Gauge, "otelcol_process_memory_rss", "By", "Total physical memory (resident set size) [Alpha]");
+pub static MEMORY: Instrument = new(
+    SERVICE,
+    InstrumentKind::Gauge,
+    "otelcol_process_memory_rss",
+    "By",
+    "Total physical memory (resident set size) [Alpha]",
+);
 
-const fn ours(name: &'static str, kind: Kind, description: &'static str) -> Instrument {
+const fn ours(name: &'static str, kind: InstrumentKind, description: &'static str) -> Instrument {
     new(OURS, kind, name, "{item}", description)
 }
 
 /// The counts of `delivery.json`, by component and signal.
-pub static RECEIVED_ITEMS: Instrument =
-    ours("gym.collector.received", Kind::Counter, "Items that a receiver or connector put into the pipelines");
+pub static RECEIVED_ITEMS: Instrument = ours(
+    "gym.collector.received",
+    InstrumentKind::Counter,
+    "Items that a receiver or connector put into the pipelines",
+);
 /// The same.
 pub static REFUSED_ITEMS: Instrument =
-    ours("gym.collector.refused", Kind::Counter, "Items that the pipelines did not take");
+    ours("gym.collector.refused", InstrumentKind::Counter, "Items that the pipelines did not take");
 /// The same.
-pub static WRITTEN_ITEMS: Instrument = ours("gym.collector.written", Kind::Counter, "Items written to a file");
+pub static WRITTEN_ITEMS: Instrument =
+    ours("gym.collector.written", InstrumentKind::Counter, "Items written to a file");
 /// The same.
-pub static SENT_ITEMS: Instrument = ours("gym.collector.sent", Kind::Counter, "Items that an endpoint accepted");
+pub static SENT_ITEMS: Instrument =
+    ours("gym.collector.sent", InstrumentKind::Counter, "Items that an endpoint accepted");
 /// The same.
 pub static REJECTED_ITEMS: Instrument =
-    ours("gym.collector.rejected", Kind::Counter, "Items that an endpoint left out of what it accepted");
+    ours("gym.collector.rejected", InstrumentKind::Counter, "Items that an endpoint left out of what it accepted");
 /// The same.
 pub static STORED_ITEMS: Instrument =
-    ours("gym.collector.stored", Kind::UpDown, "Items kept on disk, to be sent later");
+    ours("gym.collector.stored", InstrumentKind::UpDown, "Items kept on disk, to be sent later");
 /// The same.
 pub static RESUMED_ITEMS: Instrument =
-    ours("gym.collector.resumed", Kind::Counter, "Items that an earlier collector stored and this one found");
+    ours("gym.collector.resumed", InstrumentKind::Counter, "Items that an earlier collector stored and this one found");
 /// The same, by reason too.
-pub static DROPPED_ITEMS: Instrument = ours("gym.collector.dropped", Kind::Counter, "Items that were lost, by reason");
+pub static DROPPED_ITEMS: Instrument =
+    ours("gym.collector.dropped", InstrumentKind::Counter, "Items that were lost, by reason");
 
 /// The instrument of this signal.
 #[must_use]

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::family::{Family, Label, Labels, Number, Point};
-use super::instruments::{Instrument, Kind};
-
+use super::instruments::{Instrument, InstrumentKind};
+use crate::collector::go_format::shortest;
 use crate::collector::value_text::as_text;
 use crate::otlp::AnyValue;
 
@@ -67,11 +67,11 @@ pub fn render(families: &[Family], resource: &[(String, AnyValue)], style: &Styl
     page.text
 }
 
-fn word(kind: Kind) -> &'static str {
+fn word(kind: InstrumentKind) -> &'static str {
     match kind {
-        Kind::Counter => "counter",
-        Kind::UpDown | Kind::Gauge => "gauge",
-        Kind::Histogram => "histogram",
+        InstrumentKind::Counter => "counter",
+        InstrumentKind::UpDown | InstrumentKind::Gauge => "gauge",
+        InstrumentKind::Histogram => "histogram",
     }
 }
 
@@ -82,7 +82,7 @@ fn with_suffixes(instrument: &Instrument) -> String {
         _ => "",
     };
     let mut name = instrument.name.to_owned();
-    for suffix in [unit, if instrument.kind == Kind::Counter { "_total" } else { "" }] {
+    for suffix in [unit, if instrument.kind == InstrumentKind::Counter { "_total" } else { "" }] {
         if !name.ends_with(suffix) {
             name.push_str(suffix);
         }
@@ -105,17 +105,17 @@ impl Page {
     fn point(&mut self, name: &str, point: &Point, more: &Labels) {
         let labels: Labels = point.labels.iter().chain(more).cloned().collect();
         match &point.number {
-            Number::Integer(value) => self.line(name, labels, &go_text(*value as f64)),
-            Number::Double(value) => self.line(name, labels, &go_text(*value)),
+            Number::Integer(value) => self.line(name, labels, &shortest(*value as f64)),
+            Number::Double(value) => self.line(name, labels, &shortest(*value)),
             Number::Buckets { bounds, counts, sum } => {
                 let mut total = 0;
-                let bounds = bounds.iter().map(|bound| go_text(*bound as f64)).chain(["+Inf".to_owned()]);
+                let bounds = bounds.iter().map(|bound| shortest(*bound as f64)).chain(["+Inf".to_owned()]);
                 for (bound, count) in bounds.zip(counts) {
                     total += count;
-                    self.labelled(&format!("{name}_bucket"), labels.clone(), Some(&bound), &go_text(total as f64));
+                    self.labelled(&format!("{name}_bucket"), labels.clone(), Some(&bound), &shortest(total as f64));
                 }
-                self.line(&format!("{name}_sum"), labels.clone(), &go_text(*sum as f64));
-                self.line(&format!("{name}_count"), labels, &go_text(total as f64));
+                self.line(&format!("{name}_sum"), labels.clone(), &shortest(*sum as f64));
+                self.line(&format!("{name}_count"), labels, &shortest(total as f64));
             }
         }
     }
@@ -157,17 +157,6 @@ impl Page {
             name.chars().map(|c| if plain(c) { c } else { '_' }).collect()
         }
     }
-}
-
-/// A number as Go's `%g` writes it: with an exponent from a million on.
-fn go_text(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else { return value.to_string() };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if value == 0.0 || (-4..6).contains(&exponent) {
-        return value.to_string();
-    }
-    format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
 #[cfg(test)]
@@ -229,12 +218,5 @@ mod tests {
             "{lines:#?}"
         );
         assert_eq!(with_suffixes(&CPU), "otelcol_process_cpu_seconds_total");
-    }
-
-    #[test]
-    fn numbers_as_go_writes_them() {
-        for (value, text) in [(0.0, "0"), (999_999.0, "999999"), (71_020_544.0, "7.1020544e+07"), (0.00005, "5e-05")] {
-            assert_eq!(go_text(value), text);
-        }
     }
 }

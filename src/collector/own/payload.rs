@@ -4,7 +4,7 @@ use crate::otlp::wire::Writer;
 use crate::otlp::{AnyValue, KeyValue, Payload, Signal, encode_scope};
 
 use super::family::{Family, Label, Labels, Number, Point};
-use super::instruments::Kind;
+use super::instruments::InstrumentKind;
 use super::resource::Attributes;
 
 /// From when until when the numbers count, in nanoseconds since 1970.
@@ -52,25 +52,25 @@ fn metric(writer: &mut Writer, family: &Family, span: Span) {
         writer.bytes_field(number, text.as_bytes());
     }
     let data = match instrument.kind {
-        Kind::Gauge => 5,
-        Kind::Counter | Kind::UpDown => 7,
-        Kind::Histogram => 9,
+        InstrumentKind::Gauge => 5,
+        InstrumentKind::Counter | InstrumentKind::UpDown => 7,
+        InstrumentKind::Histogram => 9,
     };
     writer.message_field(data, |inner| {
         for point in &family.points {
             inner.message_field(1, |message| number(message, point, instrument.kind, span));
         }
-        if instrument.kind != Kind::Gauge {
+        if instrument.kind != InstrumentKind::Gauge {
             inner.varint_field(2, CUMULATIVE);
         }
-        if instrument.kind == Kind::Counter {
+        if instrument.kind == InstrumentKind::Counter {
             inner.bool_field(3, true);
         }
     });
 }
 
-fn number(writer: &mut Writer, point: &Point, kind: Kind, span: Span) {
-    if kind != Kind::Gauge {
+fn number(writer: &mut Writer, point: &Point, kind: InstrumentKind, span: Span) {
+    if kind != InstrumentKind::Gauge {
         writer.fixed64_field(2, span.begin);
     }
     writer.fixed64_field(3, span.end);

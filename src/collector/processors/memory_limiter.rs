@@ -4,7 +4,6 @@
 //! at when a payload comes and the last look is older than the interval, so an idle collector does nothing. The keys
 //! for Go's garbage collector are checked and have no meaning here.
 
-use std::fs;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factor
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
+use crate::procfs::own_memory;
 
 /// The kind.
 pub const FACTORY: Factory<dyn Processor> =
@@ -117,10 +117,8 @@ fn total_memory() -> Option<u64> {
 }
 
 /// Resident memory of this process that it shares with no file, in bytes.
-fn own_memory() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok().map(|kilobytes: u64| kilobytes * 1024)
+fn anonymous_memory() -> Option<u64> {
+    own_memory("RssAnon")
 }
 
 impl Processor for Settings {
@@ -150,7 +148,7 @@ impl Limiter {
             return look.refuses;
         }
         // Without a number nothing is refused.
-        let memory = own_memory().unwrap_or(0);
+        let memory = anonymous_memory().unwrap_or(0);
         let refuses = memory >= self.settings.most;
         if refuses != look.refuses {
             let (memory, most) = (memory / MIB, self.settings.most / MIB);
@@ -194,8 +192,8 @@ mod tests {
 
     #[test]
     fn memory_is_known_here() {
-        assert!(own_memory().is_some_and(|memory| memory > 0));
-        assert!(total_memory().is_some_and(|total| total > own_memory().unwrap_or(0)));
+        assert!(anonymous_memory().is_some_and(|memory| memory > 0));
+        assert!(total_memory().is_some_and(|total| total > anonymous_memory().unwrap_or(0)));
     }
 
     #[test]

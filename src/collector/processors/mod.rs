@@ -7,6 +7,7 @@ mod filter;
 mod matching;
 mod memory_limiter;
 mod resource;
+mod statements;
 mod transform;
 
 use super::component::{Factory, Processor};

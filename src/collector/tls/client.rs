@@ -9,6 +9,7 @@ use rustls::pki_types::ServerName;
 
 use super::pem::{certificates, own_chain, own_key};
 use super::trust::{Anything, Roots, Trust};
+use crate::collector::host::bare;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 
@@ -153,5 +154,5 @@ fn listed(pem: &[u8]) -> Result<(Roots, Vec<usize>), String> {
 /// Whether the server is told this name when a connection begins: addresses are not.
 #[must_use]
 pub fn is_name(host: &str) -> bool {
-    host.trim_matches(['[', ']']).parse::<IpAddr>().is_err()
+    bare(host).parse::<IpAddr>().is_err()
 }

@@ -13,7 +13,7 @@ use crate::diag::excerpt;
 use crate::otlp::payload::{Payload, ResourceItems, ScopeItems, Signal};
 use crate::otlp::records::{Items, Metric, Records};
 use crate::otlp::resource::Resource;
-use crate::otlp::schema::{self, Field, Kind, Message, Presence};
+use crate::otlp::schema::{self, Field, FieldKind, Message, Presence};
 use crate::otlp::validate::DecodeError;
 use crate::otlp::value::Text;
 use crate::otlp::wire::{MAX_DEPTH, Writer};
@@ -181,19 +181,19 @@ fn decode_field(
 ) -> Decoded {
     let number = field.number;
     match (field.presence, field.kind) {
-        (Presence::Repeated, Kind::Message(message)) => nullable_list(reader, |reader| {
+        (Presence::Repeated, FieldKind::Message(message)) => nullable_list(reader, |reader| {
             let start = writer.start_message(number);
             decode_message(reader, writer, message, depth + 1)?;
             writer.end_message(start);
             Ok(())
         }),
-        (Presence::Repeated, Kind::String) => nullable_list(reader, |reader| {
+        (Presence::Repeated, FieldKind::String) => nullable_list(reader, |reader| {
             writer.bytes_field(number, decode_text(reader)?.as_bytes());
             Ok(())
         }),
         (Presence::Repeated, kind) => decode_packed(reader, writer, number, kind),
-        (Presence::Always, Kind::Message(_)) if reader.null() => Ok(()),
-        (_, Kind::Message(message)) => {
+        (Presence::Always, FieldKind::Message(_)) if reader.null() => Ok(()),
+        (_, FieldKind::Message(message)) => {
             let start = writer.start_message(number);
             decode_message(reader, writer, message, depth + 1)?;
             writer.end_message(start);
@@ -207,7 +207,7 @@ fn decode_field(
     }
 }
 
-fn decode_packed(reader: &mut JsonReader<'_>, writer: &mut Writer, number: u32, kind: Kind) -> Decoded {
+fn decode_packed(reader: &mut JsonReader<'_>, writer: &mut Writer, number: u32, kind: FieldKind) -> Decoded {
     let before = writer.len();
     let start = writer.start_message(number);
     let content = writer.len();
@@ -248,27 +248,27 @@ impl Scalar<'_> {
     }
 }
 
-fn decode_scalar<'a>(reader: &mut JsonReader<'a>, kind: Kind) -> Decoded<Scalar<'a>> {
+fn decode_scalar<'a>(reader: &mut JsonReader<'a>, kind: FieldKind) -> Decoded<Scalar<'a>> {
     Ok(match kind {
-        Kind::String if reader.null() => Scalar::Bytes(Cow::Borrowed(&[])),
-        Kind::String => Scalar::Bytes(reader.string()?),
-        Kind::Bytes => Scalar::Bytes(decode_base64(reader)?.into()),
-        Kind::Id(length) => Scalar::Bytes(decode_id(reader, length)?.into()),
-        Kind::Bool => Scalar::Varint(reader.boolean()?.into()),
-        Kind::Int32 => Scalar::Varint(i64::from(decode_signed::<i32>(reader)?).cast_unsigned()),
-        Kind::Sint32 => {
+        FieldKind::String if reader.null() => Scalar::Bytes(Cow::Borrowed(&[])),
+        FieldKind::String => Scalar::Bytes(reader.string()?),
+        FieldKind::Bytes => Scalar::Bytes(decode_base64(reader)?.into()),
+        FieldKind::Id(length) => Scalar::Bytes(decode_id(reader, length)?.into()),
+        FieldKind::Bool => Scalar::Varint(reader.boolean()?.into()),
+        FieldKind::Int32 => Scalar::Varint(i64::from(decode_signed::<i32>(reader)?).cast_unsigned()),
+        FieldKind::Sint32 => {
             let value = decode_signed::<i32>(reader)?;
             Scalar::Varint((value << 1 ^ value >> 31).cast_unsigned().into())
         }
-        Kind::Enum(names) => Scalar::Varint(i64::from(decode_enum(reader, names)?).cast_unsigned()),
-        Kind::Uint32 => Scalar::Varint(decode_unsigned::<u32>(reader)?.into()),
-        Kind::Fixed32 => Scalar::Fixed32(decode_unsigned(reader)?),
-        Kind::Int64 => Scalar::Varint(decode_signed::<i64>(reader)?.cast_unsigned()),
-        Kind::Uint64 => Scalar::Varint(decode_unsigned(reader)?),
-        Kind::Sfixed64 => Scalar::Fixed64(decode_signed::<i64>(reader)?.cast_unsigned()),
-        Kind::Fixed64 => Scalar::Fixed64(decode_unsigned(reader)?),
-        Kind::Double => Scalar::Fixed64(decode_double(reader)?.to_bits()),
-        Kind::Message(_) => return Err(reader.error("a message where a scalar is expected")),
+        FieldKind::Enum(names) => Scalar::Varint(i64::from(decode_enum(reader, names)?).cast_unsigned()),
+        FieldKind::Uint32 => Scalar::Varint(decode_unsigned::<u32>(reader)?.into()),
+        FieldKind::Fixed32 => Scalar::Fixed32(decode_unsigned(reader)?),
+        FieldKind::Int64 => Scalar::Varint(decode_signed::<i64>(reader)?.cast_unsigned()),
+        FieldKind::Uint64 => Scalar::Varint(decode_unsigned(reader)?),
+        FieldKind::Sfixed64 => Scalar::Fixed64(decode_signed::<i64>(reader)?.cast_unsigned()),
+        FieldKind::Fixed64 => Scalar::Fixed64(decode_unsigned(reader)?),
+        FieldKind::Double => Scalar::Fixed64(decode_double(reader)?.to_bits()),
+        FieldKind::Message(_) => return Err(reader.error("a message where a scalar is expected")),
     })
 }
 

@@ -8,7 +8,7 @@
 use crate::otlp::payload::{Payload, Signal};
 use crate::otlp::records::{Items, Metric};
 use crate::otlp::resource::Resource;
-use crate::otlp::schema::{self, Field, Kind, Message, Presence};
+use crate::otlp::schema::{self, Field, FieldKind, Message, Presence};
 use crate::otlp::value::{AnyValue, KeyValue};
 use crate::otlp::view::usual_attribute;
 use crate::otlp::wire::{Reader, Value, bytes_fields, fields};
@@ -262,7 +262,7 @@ fn write_fields(object: &mut Object<'_>, bytes: &[u8], message: &'static Message
 
 /// A message that is always written, without content: its own messages are written in turn.
 fn write_empty_message(out: &mut Vec<u8>, field: &Field) {
-    if let Kind::Message(message) = field.kind {
+    if let FieldKind::Message(message) = field.kind {
         write_message(out, &[], message);
     }
 }
@@ -270,7 +270,7 @@ fn write_empty_message(out: &mut Vec<u8>, field: &Field) {
 fn write_field(object: &mut Object<'_>, field: &'static Field, bytes: &[u8], place: Place, repeated: bool) {
     if field.presence == Presence::Repeated {
         match field.kind {
-            Kind::Message(message) => {
+            FieldKind::Message(message) => {
                 let messages = bytes_fields(&bytes[place.first..], field.number);
                 object.list(field.json_key(), messages, |out, bytes| write_message(out, bytes, message));
             }
@@ -278,7 +278,7 @@ fn write_field(object: &mut Object<'_>, field: &'static Field, bytes: &[u8], pla
         }
         return;
     }
-    if let Kind::Message(message) = field.kind
+    if let FieldKind::Message(message) = field.kind
         && repeated
         && field.presence != Presence::OneOf
     {
@@ -313,7 +313,7 @@ fn values<'a>(field: &Field, bytes: &'a [u8], place: Place) -> impl Iterator<Ite
 
 fn write_list<'a>(object: &mut Object<'_>, field: &'static Field, values: impl Iterator<Item = Value<'a>>) {
     match field.kind {
-        Kind::String | Kind::Bytes | Kind::Id(_) => {
+        FieldKind::String | FieldKind::Bytes | FieldKind::Id(_) => {
             object.list(field.json_key(), values, |out, value| write_value(out, field.kind, value));
         }
         // Numbers come packed, or one by one from old senders.
@@ -324,7 +324,7 @@ fn write_list<'a>(object: &mut Object<'_>, field: &'static Field, values: impl I
 }
 
 /// The elements of a packed list; a single value is itself.
-pub(in crate::otlp) fn packed(kind: Kind, value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
+pub(in crate::otlp) fn packed(kind: FieldKind, value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let (bytes, mut single) = match value {
         Value::Bytes(bytes) => (bytes, None),
         single => (&[][..], Some(single)),
@@ -336,7 +336,7 @@ pub(in crate::otlp) fn packed(kind: Kind, value: Value<'_>) -> impl Iterator<Ite
             return Some(single);
         }
         match kind {
-            Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => {
+            FieldKind::Fixed64 | FieldKind::Sfixed64 | FieldKind::Double => {
                 words.next().map(|word| Value::Fixed64(u64::from_le_bytes(*word)))
             }
             _ => reader.varint().ok().map(Value::Varint),
@@ -345,38 +345,43 @@ pub(in crate::otlp) fn packed(kind: Kind, value: Value<'_>) -> impl Iterator<Ite
 }
 
 /// The value is that of a field which is not there.
-pub(in crate::otlp) fn is_default(kind: Kind, value: Value<'_>) -> bool {
+pub(in crate::otlp) fn is_default(kind: FieldKind, value: Value<'_>) -> bool {
     match kind {
-        Kind::String | Kind::Bytes => value.bytes().is_empty(),
-        Kind::Id(_) => value.bytes().iter().all(|byte| *byte == 0),
-        Kind::Bool | Kind::Int64 | Kind::Uint64 | Kind::Fixed32 | Kind::Fixed64 | Kind::Sfixed64 => value.bits() == 0,
-        Kind::Int32 | Kind::Uint32 | Kind::Sint32 | Kind::Enum(_) => value.uint32() == 0,
+        FieldKind::String | FieldKind::Bytes => value.bytes().is_empty(),
+        FieldKind::Id(_) => value.bytes().iter().all(|byte| *byte == 0),
+        FieldKind::Bool
+        | FieldKind::Int64
+        | FieldKind::Uint64
+        | FieldKind::Fixed32
+        | FieldKind::Fixed64
+        | FieldKind::Sfixed64 => value.bits() == 0,
+        FieldKind::Int32 | FieldKind::Uint32 | FieldKind::Sint32 | FieldKind::Enum(_) => value.uint32() == 0,
         // Minus zero equals zero.
-        Kind::Double => value.double() == 0.0,
-        Kind::Message(_) => false,
+        FieldKind::Double => value.double() == 0.0,
+        FieldKind::Message(_) => false,
     }
 }
 
-fn write_value(out: &mut Vec<u8>, kind: Kind, value: Value<'_>) {
+fn write_value(out: &mut Vec<u8>, kind: FieldKind, value: Value<'_>) {
     match kind {
-        Kind::String => write_string(out, value.bytes()),
-        Kind::Bytes => write_base64(out, value.bytes()),
-        Kind::Id(_) => write_hex(out, value.bytes()),
-        Kind::Bool => out.extend_from_slice(if value.bits() == 0 { b"false" } else { b"true" }),
-        Kind::Int32 | Kind::Enum(_) => write_signed(out, value.int32().into()),
-        Kind::Sint32 => write_signed(out, value.sint32().into()),
-        Kind::Uint32 | Kind::Fixed32 => write_unsigned(out, value.uint32().into()),
-        Kind::Double => write_double(out, value.double()),
-        Kind::Int64 | Kind::Sfixed64 => {
+        FieldKind::String => write_string(out, value.bytes()),
+        FieldKind::Bytes => write_base64(out, value.bytes()),
+        FieldKind::Id(_) => write_hex(out, value.bytes()),
+        FieldKind::Bool => out.extend_from_slice(if value.bits() == 0 { b"false" } else { b"true" }),
+        FieldKind::Int32 | FieldKind::Enum(_) => write_signed(out, value.int32().into()),
+        FieldKind::Sint32 => write_signed(out, value.sint32().into()),
+        FieldKind::Uint32 | FieldKind::Fixed32 => write_unsigned(out, value.uint32().into()),
+        FieldKind::Double => write_double(out, value.double()),
+        FieldKind::Int64 | FieldKind::Sfixed64 => {
             out.push(b'"');
             write_signed(out, value.int64());
             out.push(b'"');
         }
-        Kind::Uint64 | Kind::Fixed64 => {
+        FieldKind::Uint64 | FieldKind::Fixed64 => {
             out.push(b'"');
             write_unsigned(out, value.bits());
             out.push(b'"');
         }
-        Kind::Message(message) => write_message(out, value.bytes(), message),
+        FieldKind::Message(message) => write_message(out, value.bytes(), message),
     }
 }

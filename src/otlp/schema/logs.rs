@@ -1,23 +1,23 @@
 //! Log records.
 
 use super::common::{ANY_VALUE, KEY_VALUE};
-use super::table::{Field, Kind, Message, Presence, fields};
+use super::table::{Field, FieldKind, Message, Presence, fields};
 
 /// A log record.
 pub static LOG_RECORD: Message = Message::new(
     "LogRecord",
     fields![
-        [1, "timeUnixNano", "time_unix_nano", Kind::Fixed64, Implicit],
-        [11, "observedTimeUnixNano", "observed_time_unix_nano", Kind::Fixed64, Implicit],
-        [2, "severityNumber", "severity_number", Kind::Enum(SEVERITY_NUMBERS), Implicit],
-        [3, "severityText", "severity_text", Kind::String, Implicit],
-        [5, "body", "body", Kind::Message(&ANY_VALUE), Always],
-        [6, "attributes", "attributes", Kind::Message(&KEY_VALUE), Repeated],
-        [7, "droppedAttributesCount", "dropped_attributes_count", Kind::Uint32, Implicit],
-        [8, "flags", "flags", Kind::Fixed32, Implicit],
-        [9, "traceId", "trace_id", Kind::Id(16), Implicit],
-        [10, "spanId", "span_id", Kind::Id(8), Implicit],
-        [12, "eventName", "event_name", Kind::String, Implicit],
+        [1, "timeUnixNano", "time_unix_nano", FieldKind::Fixed64, Implicit],
+        [11, "observedTimeUnixNano", "observed_time_unix_nano", FieldKind::Fixed64, Implicit],
+        [2, "severityNumber", "severity_number", FieldKind::Enum(SEVERITY_NUMBERS), Implicit],
+        [3, "severityText", "severity_text", FieldKind::String, Implicit],
+        [5, "body", "body", FieldKind::Message(&ANY_VALUE), Always],
+        [6, "attributes", "attributes", FieldKind::Message(&KEY_VALUE), Repeated],
+        [7, "droppedAttributesCount", "dropped_attributes_count", FieldKind::Uint32, Implicit],
+        [8, "flags", "flags", FieldKind::Fixed32, Implicit],
+        [9, "traceId", "trace_id", FieldKind::Id(16), Implicit],
+        [10, "spanId", "span_id", FieldKind::Id(8), Implicit],
+        [12, "eventName", "event_name", FieldKind::String, Implicit],
     ],
 );
 

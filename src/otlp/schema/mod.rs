@@ -13,5 +13,5 @@ mod traces;
 pub use common::{ANY_VALUE, ENTITY_REF, KEY_VALUE, RESOURCE, SCOPE};
 pub use logs::{LOG_RECORD, SEVERITY_NUMBERS};
 pub use metrics::{METRIC, TEMPORALITIES};
-pub use table::{Field, Kind, Message, Presence};
+pub use table::{Field, FieldKind, Message, Presence};
 pub use traces::{SPAN, SPAN_KINDS, STATUS_CODES};

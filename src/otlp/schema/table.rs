@@ -24,14 +24,14 @@ pub struct Field {
     /// The name in the proto files, accepted in JSON too.
     pub snake_name: &'static str,
     /// The type of one value.
-    pub kind: Kind,
+    pub kind: FieldKind,
     /// How often it may be there, and what is written when it is not.
     pub presence: Presence,
 }
 
 /// The type of a value.
 #[derive(Debug, Clone, Copy)]
-pub enum Kind {
+pub enum FieldKind {
     /// Text; the reference accepts bytes that are not UTF-8 on the wire, so they are accepted here.
     String,
     /// Bytes; base64 in JSON.

@@ -3,6 +3,8 @@
 //! `ot=th:T` says that spans below the threshold T (hexadecimal digits of a 56-bit fraction) were left out, so that
 //! each one that is there stands for 2^56 / (2^56 - T). A trace state that is not valid as a whole says nothing.
 
+use crate::collector::trace_state::{is_key, is_value};
+
 /// 2^56: the number of thresholds.
 const ALL: u64 = 1 << 56;
 
@@ -58,25 +60,6 @@ fn threshold(trace_state: &str) -> Option<u64> {
         }
     }
     found
-}
-
-fn is_key(key: &str) -> bool {
-    let letter = |c: u8| c.is_ascii_lowercase();
-    let digit = |c: u8| c.is_ascii_digit();
-    let rest = |text: &str| text.bytes().skip(1).all(|c| letter(c) || digit(c) || b"_-*/".contains(&c));
-    let begins = |text: &str, allowed: &dyn Fn(u8) -> bool| text.bytes().next().is_some_and(allowed) && rest(text);
-    match key.split_once('@') {
-        None => begins(key, &letter) && key.len() <= 256,
-        Some((tenant, system)) => {
-            let lengths = tenant.len() <= 241 && system.len() <= 14;
-            lengths && begins(tenant, &|c| letter(c) || digit(c)) && begins(system, &letter)
-        }
-    }
-}
-
-fn is_value(value: &str) -> bool {
-    let character = |c: u8| (0x20..=0x7e).contains(&c) && c != b',' && c != b'=';
-    !value.is_empty() && value.len() <= 256 && !value.ends_with(' ') && value.bytes().all(character)
 }
 
 /// The threshold of OpenTelemetry's member, if it has one; `None` if the member is not valid.

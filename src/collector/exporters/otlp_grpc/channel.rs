@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -17,6 +18,7 @@ use tower::{Service as _, ServiceExt as _};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
+use crate::collector::host::{bare, is_here};
 use crate::collector::log::Log;
 use crate::collector::tls::connection_words;
 use crate::diag::Problem;
@@ -32,14 +34,10 @@ fn no_proxy() -> String {
     std::env::var("no_proxy").or_else(|_| std::env::var("NO_PROXY")).unwrap_or_default()
 }
 
-/// Whether a proxy would not be asked for this host: it is this machine, or `no_proxy` names it or a domain of it.
-fn goes_past_proxies(host: &str, no_proxy: &str) -> bool {
-    let here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    here || no_proxy.split(',').map(|name| name.trim().trim_start_matches(['*', '.'])).any(|name| {
-        let all = name.is_empty() && no_proxy.contains('*');
-        all || (!name.is_empty()
-            && host.strip_suffix(name).is_some_and(|front| front.is_empty() || front.ends_with('.')))
-    })
+/// Whether a proxy would not be asked for this address: it is this machine, or `no_proxy` names it.
+fn goes_past_proxies(address: &Uri, no_proxy: &str) -> bool {
+    address.host().is_some_and(is_here)
+        || Matcher::builder().all("http://proxy").no(no_proxy).build().intercept(address).is_none()
 }
 
 /// The channel; a problem names a file that cannot be read.
@@ -69,14 +67,14 @@ pub(super) fn open(settings: &Settings, log: &Log) -> Result<Channel, Problem> {
     let Some(origin) = origin else {
         return Err(Problem::new(format!("`authority`: `{authority}` is no name of a host")));
     };
-    let host = origin.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    endpoint = endpoint.origin(origin);
+    let host = bare(origin.host().unwrap_or_default()).to_owned();
     let variable = ["https_proxy", "HTTPS_PROXY"].into_iter().find(|name| is_set(name));
-    if let Some(variable) = variable.filter(|_| !goes_past_proxies(&host, &no_proxy())) {
+    if let Some(variable) = variable.filter(|_| !goes_past_proxies(&origin, &no_proxy())) {
         log.warn(&format!(
             "`{variable}` is set, and gRPC goes to {host} without a proxy: use `otlp_http` if that cannot be reached"
         ));
     }
+    endpoint = endpoint.origin(origin);
     if !secure {
         return Ok(endpoint.connect_lazy());
     }
@@ -129,16 +127,19 @@ mod tests {
         for (host, no_proxy, past) in [
             ("localhost", "", true),
             ("127.0.0.1", "", true),
-            ("::1", "", true),
+            ("[::1]", "", true),
             ("a.test", "", false),
             ("a.test", "b.test, a.test", true),
             ("x.a.test", ".a.test", true),
             ("x.a.test", "a.test", true),
             ("xa.test", "a.test", false),
             ("a.test", "*", true),
+            ("10.1.2.3", "10.0.0.0/8", true),
+            ("[fd00::1]", "10.0.0.0/8,fd00::/16", true),
             ("a.test", ",,", false),
         ] {
-            assert_eq!(goes_past_proxies(host, no_proxy), past, "{host} {no_proxy}");
+            let address = format!("https://{host}:4317").parse().expect("an address");
+            assert_eq!(goes_past_proxies(&address, no_proxy), past, "{host} {no_proxy}");
         }
     }
 }

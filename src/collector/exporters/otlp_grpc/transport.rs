@@ -16,6 +16,7 @@ use super::config::Settings;
 use crate::collector::component::Refusal;
 use crate::collector::duration::about;
 use crate::collector::grpc_message::{PREFIX, encoding_of, frame, unframe};
+use crate::collector::host::bare;
 use crate::collector::own::{Label, Labels, labels};
 use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
@@ -140,7 +141,7 @@ impl Transport for Grpc {
     fn endpoint(&self) -> Labels {
         let authority = self.path.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or(rest));
         let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
-        let mut labels = labels([("server.address", host.trim_matches(['[', ']']))]);
+        let mut labels = labels([("server.address", bare(host))]);
         labels.extend(port.parse().ok().map(|port| ("server.port".into(), Label::Integer(port))));
         labels
     }

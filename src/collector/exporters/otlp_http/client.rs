@@ -8,6 +8,7 @@ use reqwest::{Client, Url, redirect};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
+use crate::collector::host::{bare, is_here};
 use crate::collector::log::Log;
 use crate::collector::tls::{connection_words, is_name};
 use crate::diag::Problem;
@@ -20,7 +21,7 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<Client, Proble
         .redirect(redirect::Policy::none())
         .user_agent(concat!("gymrun/", env!("CARGO_PKG_VERSION"), " (linux)"))
         .no_gzip();
-    if urls.iter().all(|url| is_loopback(url)) {
+    if urls.iter().all(|url| url.host_str().is_some_and(is_here)) {
         builder = builder.no_proxy();
     }
     if urls.iter().all(|url| url.scheme() == "http") {
@@ -48,12 +49,6 @@ pub(super) fn words(error: &reqwest::Error) -> String {
     let cause = std::error::Error::source(error);
     let words = cause.map_or_else(|| "the request failed".into(), |cause| connection_words(cause, &TLS_KEYS));
     if error.is_connect() { format!("cannot connect: {words}") } else { words }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Puts `name` into the URLs, so that the server is told it, and keeps the real host in the `Host` header.
@@ -85,7 +80,7 @@ struct At {
 
 impl Resolve for At {
     fn resolve(&self, _name: Name) -> Resolving {
-        let host = self.host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let host = bare(&self.host).to_owned();
         Box::pin(async move {
             let found: io::Result<Vec<_>> = tokio::net::lookup_host((host, 0)).await.map(Iterator::collect);
             Ok(Box::new(found?.into_iter()) as Addrs)

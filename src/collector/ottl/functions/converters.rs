@@ -3,7 +3,7 @@
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 
-use super::super::arguments::{Arguments, Kind, boolean_like, bytes_like, double_like, integer_like};
+use super::super::arguments::{ArgumentKind, Arguments, boolean_like, bytes_like, double_like, integer_like};
 use super::super::context::Level;
 use super::super::scene::{PointKind, Scene};
 use super::super::value::{Value, time_text};
@@ -27,7 +27,7 @@ pub(super) const CONVERTERS: &[Function] = &[
     texts::EXTRACT_PATTERNS,
     converter(
         "Format",
-        &[required("format", Kind::LiteralText), required("vals", Kind::Values)],
+        &[required("format", ArgumentKind::LiteralText), required("vals", ArgumentKind::Values)],
         |arguments, scene| {
             let values = arguments.expressions(1)?.iter().map(|value| value.evaluate(scene).map(printable));
             let values: Vec<Printable> = values.collect::<Result<_, _>>()?;
@@ -35,23 +35,23 @@ pub(super) const CONVERTERS: &[Function] = &[
             Ok(Value::Text(format(&pattern, &values)?.into()))
         },
     ),
-    converter("Hex", &[required("target", Kind::BytesLike)], |arguments, scene| {
+    converter("Hex", &[required("target", ArgumentKind::BytesLike)], |arguments, scene| {
         let bytes = bytes_like(arguments.value(0, scene)?)?.unwrap_or_default();
         Ok(Value::Text(HEXLOWER.encode(&bytes).into()))
     }),
-    converter("Int", &[required("target", Kind::IntegerLike)], |arguments, scene| {
+    converter("Int", &[required("target", ArgumentKind::IntegerLike)], |arguments, scene| {
         Ok(integer_like(arguments.value(0, scene)?)?.map_or(Value::Nil, Value::Int))
     }),
-    converter("Double", &[required("target", Kind::DoubleLike)], |arguments, scene| {
+    converter("Double", &[required("target", ArgumentKind::DoubleLike)], |arguments, scene| {
         Ok(double_like(arguments.value(0, scene)?)?.map_or(Value::Nil, Value::Double))
     }),
-    converter("String", &[required("target", Kind::TextLike)], |arguments, scene| {
+    converter("String", &[required("target", ArgumentKind::TextLike)], |arguments, scene| {
         Ok(arguments.value(0, scene)?.to_text()?.map_or(Value::Nil, Value::Text))
     }),
-    converter("Bool", &[required("target", Kind::BooleanLike)], |arguments, scene| {
+    converter("Bool", &[required("target", ArgumentKind::BooleanLike)], |arguments, scene| {
         Ok(boolean_like(arguments.value(0, scene)?)?.map_or(Value::Nil, Value::Bool))
     }),
-    converter("Len", &[required("target", Kind::Any)], |arguments, scene| {
+    converter("Len", &[required("target", ArgumentKind::Any)], |arguments, scene| {
         let length = match arguments.value(0, scene)? {
             Value::Text(text) => text.as_bytes().len(),
             Value::Bytes(bytes) => bytes.len(),
@@ -66,22 +66,22 @@ pub(super) const CONVERTERS: &[Function] = &[
         };
         Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
     }),
-    converter("IsString", &[required("target", Kind::Text)], |arguments, scene| {
+    converter("IsString", &[required("target", ArgumentKind::Text)], |arguments, scene| {
         Ok(Value::Bool(matches!(arguments.value(0, scene)?, Value::Text(_))))
     }),
-    converter("IsMap", &[required("target", Kind::Map)], |arguments, scene| {
+    converter("IsMap", &[required("target", ArgumentKind::Map)], |arguments, scene| {
         Ok(Value::Bool(matches!(arguments.value(0, scene)?, Value::Map(_))))
     }),
     converter("IsRootSpan", &[], |_, scene| Ok(Value::Bool(scene.span.bytes(4).iter().all(|byte| *byte == 0))))
         .only(Level::Span),
-    converter("ParseJSON", &[required("target", Kind::Text)], |arguments, scene| {
+    converter("ParseJSON", &[required("target", ArgumentKind::Text)], |arguments, scene| {
         match parse_json(arguments.text(0, scene)?.as_bytes()).map_err(|error| format!("no JSON: {error}"))? {
             AnyValue::Map(entries) => Ok(Value::Map(entries)),
             AnyValue::Array(values) => Ok(Value::Slice(values)),
             other => Err(format!("JSON of {}, where an object or a list is needed", Value::from(other).kind())),
         }
     }),
-    converter("SHA256", &[required("target", Kind::Text)], |arguments, scene| {
+    converter("SHA256", &[required("target", ArgumentKind::Text)], |arguments, scene| {
         let text = arguments.text(0, scene)?;
         Ok(Value::Text(HEXLOWER.encode(digest::digest(&digest::SHA256, text.as_bytes()).as_ref()).into()))
     }),
@@ -91,11 +91,11 @@ pub(super) const CONVERTERS: &[Function] = &[
 pub(in super::super) const POINT_CONVERTERS: &[Function] = &[
     converter(
         "HasAttrOnDatapoint",
-        &[required("key", Kind::LiteralText), required("expected_val", Kind::LiteralText)],
+        &[required("key", ArgumentKind::LiteralText), required("expected_val", ArgumentKind::LiteralText)],
         |arguments, scene| has_attribute(scene, arguments, true),
     )
     .only(Level::Metric),
-    converter("HasAttrKeyOnDatapoint", &[required("key", Kind::LiteralText)], |arguments, scene| {
+    converter("HasAttrKeyOnDatapoint", &[required("key", ArgumentKind::LiteralText)], |arguments, scene| {
         has_attribute(scene, arguments, false)
     })
     .only(Level::Metric),

@@ -1,24 +1,28 @@
 //! The editors.
 
-use super::super::arguments::Kind;
+use super::super::arguments::ArgumentKind;
 use super::super::scene::Scene;
 use super::super::value::Value;
 use super::replacement::{REPLACEMENT, Replacement};
 use super::{Function, editor, maps, required};
 
 pub(super) const EDITORS: &[Function] = &[
-    editor("set", &[required("target", Kind::Target), required("value", Kind::Any)], |arguments, scene| {
-        let target = arguments.place(0)?;
-        let is_map = |place, scene: &Scene| matches!(scene.read(place), Ok(Value::Map(_)));
-        if arguments.place_of_value(1).is_some_and(|source| source.contains(target) && is_map(source, scene))
-            && !is_map(target, scene)
-        {
-            // The place is made before the map around it is copied: so it is in the copy, empty.
-            scene.write(target, Value::Map(Vec::new()))?;
-        }
-        let value = arguments.value(1, scene)?;
-        scene.write(target, value)
-    }),
+    editor(
+        "set",
+        &[required("target", ArgumentKind::Target), required("value", ArgumentKind::Any)],
+        |arguments, scene| {
+            let target = arguments.place(0)?;
+            let is_map = |place, scene: &Scene| matches!(scene.read(place), Ok(Value::Map(_)));
+            if arguments.place_of_value(1).is_some_and(|source| source.contains(target) && is_map(source, scene))
+                && !is_map(target, scene)
+            {
+                // The place is made before the map around it is copied: so it is in the copy, empty.
+                scene.write(target, Value::Map(Vec::new()))?;
+            }
+            let value = arguments.value(1, scene)?;
+            scene.write(target, value)
+        },
+    ),
     maps::DELETE_KEY,
     maps::DELETE_MATCHING_KEYS,
     maps::KEEP_KEYS,
@@ -26,8 +30,8 @@ pub(super) const EDITORS: &[Function] = &[
     editor(
         "replace_pattern",
         &[
-            required("target", Kind::Target),
-            required("regex_pattern", Kind::Pattern),
+            required("target", ArgumentKind::Target),
+            required("regex_pattern", ArgumentKind::Pattern),
             REPLACEMENT[0],
             REPLACEMENT[1],
             REPLACEMENT[2],
@@ -50,8 +54,8 @@ pub(super) const EDITORS: &[Function] = &[
     editor(
         "replace_match",
         &[
-            required("target", Kind::Target),
-            required("pattern", Kind::Glob),
+            required("target", ArgumentKind::Target),
+            required("pattern", ArgumentKind::Glob),
             REPLACEMENT[0],
             REPLACEMENT[1],
             REPLACEMENT[2],

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::arguments::{Arguments, Kind, map};
+use super::super::arguments::{ArgumentKind, Arguments, map};
 use super::super::indexed::Indexed;
 use super::super::keys::Resolved;
 use super::super::scene::Scene;
@@ -32,27 +32,32 @@ fn retain(entries: &mut Map, mut keep: impl FnMut(&Text) -> bool) -> bool {
     entries.len() != before
 }
 
-pub(super) const DELETE_KEY: Function =
-    editor("delete_key", &[required("target", Kind::MapTarget), required("key", Kind::Text)], |arguments, scene| {
+pub(super) const DELETE_KEY: Function = editor(
+    "delete_key",
+    &[required("target", ArgumentKind::MapTarget), required("key", ArgumentKind::Text)],
+    |arguments, scene| {
         edit_map(arguments, scene, |entries, scene| {
             let key = arguments.text(1, scene)?;
             let place = entries.iter().position(|entry| entry.key == key);
             // The last one comes to stand in its place, as in the reference.
             Ok(place.map(|place| entries.swap_remove(place)).is_some())
         })
-    });
+    },
+);
 
 pub(super) const DELETE_MATCHING_KEYS: Function = editor(
     "delete_matching_keys",
-    &[required("target", Kind::MapTarget), required("pattern", Kind::Pattern)],
+    &[required("target", ArgumentKind::MapTarget), required("pattern", ArgumentKind::Pattern)],
     |arguments, scene| {
         let pattern = arguments.pattern(1, scene)?;
         edit_map(arguments, scene, |entries, _| Ok(retain(entries, |key| !pattern.is_match(&key.to_str()))))
     },
 );
 
-pub(super) const KEEP_KEYS: Function =
-    editor("keep_keys", &[required("target", Kind::MapTarget), required("keys", Kind::Texts)], |arguments, scene| {
+pub(super) const KEEP_KEYS: Function = editor(
+    "keep_keys",
+    &[required("target", ArgumentKind::MapTarget), required("keys", ArgumentKind::Texts)],
+    |arguments, scene| {
         edit_map(arguments, scene, |entries, scene| {
             let keys = arguments.expressions(1)?.iter().map(|key| match key.evaluate(scene)? {
                 Value::Text(key) => Ok(key),
@@ -61,11 +66,12 @@ pub(super) const KEEP_KEYS: Function =
             let keys: Vec<Text> = keys.collect::<Result<_, String>>()?;
             Ok(retain(entries, |key| keys.contains(key)))
         })
-    });
+    },
+);
 
 pub(super) const KEEP_MATCHING_KEYS: Function = editor(
     "keep_matching_keys",
-    &[required("target", Kind::MapTarget), required("pattern", Kind::Pattern)],
+    &[required("target", ArgumentKind::MapTarget), required("pattern", ArgumentKind::Pattern)],
     |arguments, scene| {
         let pattern = arguments.pattern(1, scene)?;
         edit_map(arguments, scene, |entries, _| Ok(retain(entries, |key| pattern.is_match(&key.to_str()))))
@@ -75,9 +81,9 @@ pub(super) const KEEP_MATCHING_KEYS: Function = editor(
 pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
     "replace_all_patterns",
     &[
-        required("target", Kind::MapTarget),
-        required("mode", Kind::LiteralText),
-        required("regex_pattern", Kind::Pattern),
+        required("target", ArgumentKind::MapTarget),
+        required("mode", ArgumentKind::LiteralText),
+        required("regex_pattern", ArgumentKind::Pattern),
         REPLACEMENT[0],
         REPLACEMENT[1],
         REPLACEMENT[2],
@@ -129,8 +135,8 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
 pub(super) const REPLACE_ALL_MATCHES: Function = editor(
     "replace_all_matches",
     &[
-        required("target", Kind::MapTarget),
-        required("pattern", Kind::Glob),
+        required("target", ArgumentKind::MapTarget),
+        required("pattern", ArgumentKind::Glob),
         REPLACEMENT[0],
         REPLACEMENT[1],
         REPLACEMENT[2],
@@ -154,10 +160,10 @@ pub(super) const REPLACE_ALL_MATCHES: Function = editor(
 pub(super) const TRUNCATE_ALL: Function = editor(
     "truncate_all",
     &[
-        required("target", Kind::MapTarget),
-        required("limit", Kind::LiteralInteger),
-        optional("utf8_safe", Kind::LiteralBoolean),
-        optional("truncation_marker", Kind::LiteralText),
+        required("target", ArgumentKind::MapTarget),
+        required("limit", ArgumentKind::LiteralInteger),
+        optional("utf8_safe", ArgumentKind::LiteralBoolean),
+        optional("truncation_marker", ArgumentKind::LiteralText),
     ],
     |arguments, scene| {
         let limit = limit_of(arguments);
@@ -189,9 +195,9 @@ pub(super) const TRUNCATE_ALL: Function = editor(
 pub(super) const LIMIT: Function = editor(
     "limit",
     &[
-        required("target", Kind::MapTarget),
-        required("limit", Kind::LiteralInteger),
-        required("priority_keys", Kind::LiteralTexts),
+        required("target", ArgumentKind::MapTarget),
+        required("limit", ArgumentKind::LiteralInteger),
+        required("priority_keys", ArgumentKind::LiteralTexts),
     ],
     |arguments, scene| {
         let limit = limit_of(arguments);
@@ -220,7 +226,11 @@ fn limit_of(arguments: Arguments<'_>) -> usize {
 
 pub(super) const MERGE_MAPS: Function = editor(
     "merge_maps",
-    &[required("target", Kind::MapTarget), required("source", Kind::Map), required("strategy", Kind::LiteralText)],
+    &[
+        required("target", ArgumentKind::MapTarget),
+        required("source", ArgumentKind::Map),
+        required("strategy", ArgumentKind::LiteralText),
+    ],
     |arguments, scene| {
         let strategy = arguments.literal_text(2).map(Text::as_bytes);
         let target = arguments.place(0)?;
@@ -260,10 +270,10 @@ pub(super) const MERGE_MAPS: Function = editor(
 pub(super) const FLATTEN: Function = editor(
     "flatten",
     &[
-        required("target", Kind::MapTarget),
-        optional("prefix", Kind::LiteralText),
-        optional("depth", Kind::LiteralInteger),
-        optional("resolve_conflicts", Kind::LiteralBoolean),
+        required("target", ArgumentKind::MapTarget),
+        optional("prefix", ArgumentKind::LiteralText),
+        optional("depth", ArgumentKind::LiteralInteger),
+        optional("resolve_conflicts", ArgumentKind::LiteralBoolean),
     ],
     |arguments, scene| {
         let mut flattener = Flattener {

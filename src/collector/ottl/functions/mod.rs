@@ -7,7 +7,7 @@ mod replacement;
 mod texts;
 
 use super::Fault;
-use super::arguments::{Argument, Arguments, Kind, Parameter};
+use super::arguments::{Argument, ArgumentKind, Arguments, Parameter};
 use super::context::Level;
 use super::scene::Scene;
 use super::syntax;
@@ -33,11 +33,11 @@ pub(super) enum Run {
     Edit(fn(Arguments<'_>, &mut Scene) -> Result<(), String>),
 }
 
-const fn required(name: &'static str, kind: Kind) -> Parameter {
+const fn required(name: &'static str, kind: ArgumentKind) -> Parameter {
     Parameter { name, kind, optional: false }
 }
 
-const fn optional(name: &'static str, kind: Kind) -> Parameter {
+const fn optional(name: &'static str, kind: ArgumentKind) -> Parameter {
     Parameter { name, kind, optional: true }
 }
 
@@ -89,7 +89,7 @@ impl Function {
 
     /// Whether it can be given to an editor, for the texts that this one puts in.
     pub fn takes_one_text(&self) -> bool {
-        matches!(self.parameters, [Parameter { kind: Kind::Text, .. }]) && matches!(self.run, Run::Convert(_))
+        matches!(self.parameters, [Parameter { kind: ArgumentKind::Text, .. }]) && matches!(self.run, Run::Convert(_))
     }
 
     /// How it is written.

@@ -1,7 +1,7 @@
 //! What `replace_*` put in the place of what matches: a text, perhaps changed by a converter, perhaps in a format.
 
 use super::super::arguments::Parameter;
-use super::super::arguments::{Argument, Arguments, Kind, shown};
+use super::super::arguments::{Argument, ArgumentKind, Arguments, shown};
 use super::super::expression::Expression;
 use super::super::scene::Scene;
 use super::super::value::Value;
@@ -12,9 +12,9 @@ use crate::otlp::Text;
 
 /// The parameters that [`Replacement::of`] reads: the last ones of each of these editors.
 pub(super) const REPLACEMENT: [Parameter; 3] = [
-    required("replacement", Kind::Text),
-    optional("function", Kind::Function),
-    optional("replacement_format", Kind::Text),
+    required("replacement", ArgumentKind::Text),
+    optional("function", ArgumentKind::Function),
+    optional("replacement_format", ArgumentKind::Text),
 ];
 
 /// What is put in the place of what matches.

@@ -1,6 +1,6 @@
 //! Converters of texts. Texts are bytes, as in the reference: lengths and places count those.
 
-use super::super::arguments::Kind;
+use super::super::arguments::ArgumentKind;
 use super::super::keys::entry;
 use super::super::value::Value;
 use super::converters::empty_map;
@@ -8,17 +8,22 @@ use super::{Function, converter, optional, required};
 use crate::collector::letter_case::{camel, lower, snake, upper};
 use crate::otlp::Text;
 
-pub(super) const CONCAT: Function =
-    converter("Concat", &[required("vals", Kind::TextsLike), required("delimiter", Kind::Text)], |arguments, scene| {
+pub(super) const CONCAT: Function = converter(
+    "Concat",
+    &[required("vals", ArgumentKind::TextsLike), required("delimiter", ArgumentKind::Text)],
+    |arguments, scene| {
         let delimiter = arguments.text(1, scene)?;
         let parts = arguments.texts_like(0, scene)?;
         let bytes = |part: &Option<Text>| part.as_ref().map_or(b"<nil>".to_vec(), |text| text.as_bytes().to_vec());
         let parts: Vec<Vec<u8>> = parts.iter().map(bytes).collect();
         Ok(text(parts.join(delimiter.as_bytes())))
-    });
+    },
+);
 
-pub(super) const SPLIT: Function =
-    converter("Split", &[required("target", Kind::Text), required("delimiter", Kind::Text)], |arguments, scene| {
+pub(super) const SPLIT: Function = converter(
+    "Split",
+    &[required("target", ArgumentKind::Text), required("delimiter", ArgumentKind::Text)],
+    |arguments, scene| {
         let (target, delimiter) = (arguments.text(0, scene)?, arguments.text(1, scene)?);
         let (target, delimiter) = (target.to_str(), delimiter.to_str());
         let parts: Vec<Text> = if delimiter.is_empty() {
@@ -27,15 +32,16 @@ pub(super) const SPLIT: Function =
             target.split(&*delimiter).map(Text::from).collect()
         };
         Ok(Value::Texts(parts))
-    });
+    },
+);
 
 pub(super) const SUBSTRING: Function = converter(
     "Substring",
     &[
-        required("target", Kind::Text),
-        required("start", Kind::Integer),
-        required("length", Kind::Integer),
-        optional("utf8_safe", Kind::LiteralBoolean),
+        required("target", ArgumentKind::Text),
+        required("start", ArgumentKind::Integer),
+        required("length", ArgumentKind::Integer),
+        optional("utf8_safe", ArgumentKind::LiteralBoolean),
     ],
     |arguments, scene| {
         let start = arguments.integer(1, scene)?;
@@ -63,7 +69,7 @@ pub(super) const SUBSTRING: Function = converter(
 
 pub(super) const TRIM: Function = converter(
     "Trim",
-    &[required("target", Kind::Text), optional("replacement", Kind::LiteralText)],
+    &[required("target", ArgumentKind::Text), optional("replacement", ArgumentKind::LiteralText)],
     |arguments, scene| {
         let cut = arguments.literal_text(1).map_or(" ".into(), Text::to_str);
         Ok(text(arguments.text(0, scene)?.to_str().trim_matches(|c| cut.contains(c))))
@@ -71,18 +77,18 @@ pub(super) const TRIM: Function = converter(
 );
 
 pub(super) const TO_LOWER_CASE: Function =
-    converter("ToLowerCase", &[required("target", Kind::Text)], |arguments, scene| {
+    converter("ToLowerCase", &[required("target", ArgumentKind::Text)], |arguments, scene| {
         Ok(text(lower(&arguments.text(0, scene)?.to_str())))
     });
 
 pub(super) const TO_UPPER_CASE: Function =
-    converter("ToUpperCase", &[required("target", Kind::Text)], |arguments, scene| {
+    converter("ToUpperCase", &[required("target", ArgumentKind::Text)], |arguments, scene| {
         Ok(text(upper(&arguments.text(0, scene)?.to_str())))
     });
 
 pub(super) const CONVERT_CASE: Function = converter(
     "ConvertCase",
-    &[required("target", Kind::Text), required("to_case", Kind::LiteralText)],
+    &[required("target", ArgumentKind::Text), required("to_case", ArgumentKind::LiteralText)],
     |arguments, scene| {
         let target = arguments.text(0, scene)?;
         let (target, case) = (target.to_str(), arguments.literal_text(1).map(Text::as_bytes));
@@ -99,21 +105,27 @@ pub(super) const CONVERT_CASE: Function = converter(
     _ => Err("the case must be one of: lower, upper, snake, camel".to_owned()),
 });
 
-pub(super) const HAS_PREFIX: Function =
-    converter("HasPrefix", &[required("target", Kind::Text), required("prefix", Kind::Text)], |arguments, scene| {
+pub(super) const HAS_PREFIX: Function = converter(
+    "HasPrefix",
+    &[required("target", ArgumentKind::Text), required("prefix", ArgumentKind::Text)],
+    |arguments, scene| {
         let (target, prefix) = (arguments.text(0, scene)?, arguments.text(1, scene)?);
         Ok(Value::Bool(target.as_bytes().starts_with(prefix.as_bytes())))
-    });
+    },
+);
 
-pub(super) const HAS_SUFFIX: Function =
-    converter("HasSuffix", &[required("target", Kind::Text), required("suffix", Kind::Text)], |arguments, scene| {
+pub(super) const HAS_SUFFIX: Function = converter(
+    "HasSuffix",
+    &[required("target", ArgumentKind::Text), required("suffix", ArgumentKind::Text)],
+    |arguments, scene| {
         let (target, suffix) = (arguments.text(0, scene)?, arguments.text(1, scene)?);
         Ok(Value::Bool(target.as_bytes().ends_with(suffix.as_bytes())))
-    });
+    },
+);
 
 pub(super) const IS_MATCH: Function = converter(
     "IsMatch",
-    &[required("target", Kind::TextLike), required("pattern", Kind::Pattern)],
+    &[required("target", ArgumentKind::TextLike), required("pattern", ArgumentKind::Pattern)],
     |arguments, scene| {
         let pattern = arguments.pattern(1, scene)?;
         let target = arguments.value(0, scene)?.to_text()?;
@@ -123,7 +135,7 @@ pub(super) const IS_MATCH: Function = converter(
 
 pub(super) const EXTRACT_PATTERNS: Function = converter(
     "ExtractPatterns",
-    &[required("target", Kind::Text), required("pattern", Kind::Pattern)],
+    &[required("target", ArgumentKind::Text), required("pattern", ArgumentKind::Pattern)],
     |arguments, scene| {
         let pattern = arguments.pattern(1, scene)?;
         if pattern.named().next().is_none() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::matching::{self, Matching, Properties};
-use super::super::transform::{context, error_mode, inner_list, list, texts};
+use super::super::statements::{context, error_mode, inner_list, list, texts};
 use super::processor::{Pass, Settings, Step, Test};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::node::{Node, Value};

@@ -3,7 +3,7 @@
 use crate::collector::ottl::{Level, Scene};
 use crate::collector::pattern::{self, Pattern};
 use crate::collector::value_text::as_text;
-use crate::otlp::{AnyValue, KeyValue, SPAN_KINDS, Text};
+use crate::otlp::{AnyValue, KeyValue, SPAN_KINDS, Text, same};
 
 /// What a resource without a service name is called here.
 const NO_SERVICE: &str = "<nil-service-name>";
@@ -146,21 +146,6 @@ impl Attributes {
 
 fn decimal(value: f64) -> String {
     if value.is_infinite() { format!("{}Inf", if value > 0.0 { "+" } else { "-" }) } else { value.to_string() }
-}
-
-/// Equal values of one type; the order of a map makes no difference.
-fn same(left: &AnyValue, right: &AnyValue) -> bool {
-    match (left, right) {
-        (AnyValue::Map(left), AnyValue::Map(right)) => {
-            let in_right = |entry: &KeyValue| right.iter().find(|other| other.key == entry.key);
-            left.len() == right.len()
-                && left.iter().all(|entry| in_right(entry).is_some_and(|other| same(&entry.value, &other.value)))
-        }
-        (AnyValue::Array(left), AnyValue::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
-        }
-        _ => left == right,
-    }
 }
 
 impl Properties {

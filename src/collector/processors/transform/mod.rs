@@ -4,4 +4,3 @@ mod config;
 mod processor;
 
 pub use config::FACTORY;
-pub(super) use config::{context, error_mode, inner_list, list, texts};

@@ -15,6 +15,7 @@ use super::protocols::{self, Naming};
 use super::receiver::Whole;
 use super::rules::rules;
 use super::scalars;
+use crate::collector::host::bare;
 use crate::collector::node::Value;
 use crate::collector::section::Section;
 use crate::diag::Problem;
@@ -219,7 +220,7 @@ fn request_of(request: &Arc<Request>, found: &Found) -> Arc<Request> {
     }
     let host = found.url.as_ref().ok().and_then(|url| url.host_str().map(str::to_owned));
     let mut own = Request::clone(request);
-    own.client.named_host = host.map(|host| host.trim_start_matches('[').trim_end_matches(']').to_owned());
+    own.client.named_host = host.map(|host| bare(&host).to_owned());
     Arc::new(own)
 }
 

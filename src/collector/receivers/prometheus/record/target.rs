@@ -106,8 +106,17 @@ impl Memory {
     ///
     /// A page that this breaks on is one that cannot be had, and the memory begins anew: the target is scraped on.
     pub fn record(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
-        let recorded = catch_unwind(AssertUnwindSafe(|| self.record_page(rules, page, times)));
-        recorded.unwrap_or_else(|_| {
+        self.unless_broken(rules, times, |memory| memory.record_page(rules, page, times))
+    }
+
+    /// What `read` records; if it panics, what is recorded of a page that cannot be had.
+    pub(super) fn unless_broken(
+        &mut self,
+        rules: &Rules,
+        times: Times,
+        read: impl FnOnce(&mut Self) -> Record,
+    ) -> Record {
+        catch_unwind(AssertUnwindSafe(|| read(self))).unwrap_or_else(|_| {
             *self = Self::default();
             let broken = Failure::from("the collector broke down on the page (please report this)".to_owned());
             self.record_page(rules, Err(&broken), times)
@@ -115,8 +124,6 @@ impl Memory {
     }
 
     fn record_page(&mut self, rules: &Rules, page: Result<&Page, &Failure>, times: Times) -> Record {
-        #[cfg(test)]
-        assert!(page.is_err() || page.is_ok_and(|page| page.body != super::tests::BREAKS));
         let repeat = self.repeat.take();
         let again = repeat.zip(page.ok()).and_then(|(repeat, page)| repeat.again(rules, page, times));
         if let Some(again) = again {

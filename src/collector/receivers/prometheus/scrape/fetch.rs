@@ -1,9 +1,7 @@
 //! Fetches a page: one GET, within the timeout, past any proxy.
 
-use std::io::Read as _;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
 use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Response, StatusCode, Url};
 
@@ -11,6 +9,7 @@ use super::super::config::TargetSettings;
 use super::super::record::{Failure, Page};
 use super::client::{ClientSettings, Clients, cause};
 use super::credentials::{Authorization, Secret, header_value};
+use crate::collector::encoding::{Encoding, Unreadable};
 use crate::collector::secrets::Secrets;
 
 /// A page larger than this (after decompression) is no metric page.
@@ -99,7 +98,7 @@ impl Fetcher {
             check_size(body.len(), if gzip { None } else { limit })?;
         }
         if gzip {
-            body = decompress(&body, limit)?;
+            body = decompress(body, limit)?;
         }
         Ok(Page { body, content_type })
     }
@@ -154,23 +153,28 @@ fn header(response: &Response, name: HeaderName) -> Option<String> {
 
 /// A page as large as its limit is too large, as in the reference.
 fn check_size(size: usize, limit: Option<usize>) -> Result<(), Failure> {
+    let fits = limit.is_none_or(|limit| size < limit) && size <= LARGEST_PAGE;
+    if fits { Ok(()) } else { Err(too_large(limit)) }
+}
+
+fn too_large(limit: Option<usize>) -> Failure {
     match limit {
-        Some(limit) if size >= limit => {
+        Some(limit) if limit <= LARGEST_PAGE => {
             let reason = format!("the page is not smaller than `body_size_limit` ({limit} bytes)");
-            Err(Failure { reason, too_large: true })
+            Failure { reason, too_large: true }
         }
-        _ if size > LARGEST_PAGE => Err(format!("the page is larger than {LARGEST_PAGE} bytes").into()),
-        _ => Ok(()),
+        _ => format!("the page is larger than {LARGEST_PAGE} bytes").into(),
     }
 }
 
-fn decompress(body: &[u8], limit: Option<usize>) -> Result<Vec<u8>, Failure> {
-    let most = limit.map_or(LARGEST_PAGE + 1, |limit| limit.min(LARGEST_PAGE + 1));
-    let mut plain = Vec::with_capacity(body.len().saturating_mul(4).min(most));
-    let mut reader = MultiGzDecoder::new(body).take(most as u64);
-    reader.read_to_end(&mut plain).map_err(|error| format!("the page is said to be gzip and is not: {error}"))?;
-    check_size(plain.len(), limit)?;
-    Ok(plain)
+/// The page in a gzip body.
+fn decompress(body: Vec<u8>, limit: Option<usize>) -> Result<Vec<u8>, Failure> {
+    let most = limit.map_or(LARGEST_PAGE, |limit| limit.saturating_sub(1).min(LARGEST_PAGE));
+    match Encoding::Gzip.decode(body.into(), most) {
+        Ok(page) => Ok(page.into()),
+        Err(Unreadable::TooLarge) => Err(too_large(limit)),
+        Err(Unreadable::Broken(why)) => Err(format!("gzip: {why}").into()),
+    }
 }
 
 fn explain(error: &reqwest::Error) -> String {
@@ -203,11 +207,11 @@ mod tests {
             encoder.finish().expect("finish")
         };
         let both = [pack("a 1\n"), pack("b 2\n")].concat();
-        assert_eq!(decompress(&both, None).as_deref(), Ok(&b"a 1\nb 2\n"[..]));
-        assert!(decompress(b"a 1\n", None).is_err());
-        assert!(decompress(&both[..both.len() - 3], None).is_err());
+        assert_eq!(decompress(both.clone(), None).as_deref(), Ok(&b"a 1\nb 2\n"[..]));
+        assert!(decompress(b"a 1\n".to_vec(), None).is_err());
+        assert!(decompress(both[..both.len() - 3].to_vec(), None).is_err());
         // The limit is for what comes out.
-        assert!(decompress(&both, Some(9)).is_ok());
-        assert!(decompress(&both, Some(8)).is_err_and(|failure| failure.too_large));
+        assert!(decompress(both.clone(), Some(9)).is_ok());
+        assert!(decompress(both.clone(), Some(8)).is_err_and(|failure| failure.too_large));
     }
 }

@@ -231,17 +231,6 @@ async fn what_contradicts_itself_is_counted() {
     run.stop().await;
 }
 
-/// A defect in what reads a page costs that page.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_breaks_the_program_does_not_end_the_scrapes() {
-    let port = serve(pages).await;
-    let run = Run::start(vec![target(port, "/breaks", 5)]);
-    run.until("scrapes behind it", |run| run.kept.counts().len() > 3).await;
-    assert!(run.lines("is down")[0].contains("broke down"));
-    assert!(!has(&run.kept, 0, "a") && has(&run.kept, 0, "up") && has(&run.kept, 2, "a"));
-    run.stop().await;
-}
-
 /// What a page says is cut, and none of what it was asked with is in what is left.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_line_is_said_in_short() {

@@ -1,7 +1,7 @@
 //! No page takes time that grows with the square of its size: each of these would not end for a long time. And none says
 //! more than anybody reads.
 
-use super::{BREAKS, Target, metrics, points, report, request, rules};
+use super::{Target, metrics, points, report, request, rules};
 use crate::collector::receivers::prometheus::record::Rules;
 use crate::collector::receivers::prometheus::relabel::{Action, Names, Pattern, Rule};
 
@@ -87,7 +87,8 @@ fn of_what_is_left_out_some_is_said_and_nothing_twice() {
 fn a_page_that_breaks_the_program_is_a_failure_and_the_next_one_is_read() {
     let mut target = Target::new();
     target.text("a 1\n");
-    let record = target.page(std::str::from_utf8(BREAKS).expect("text"), None);
+    let times = target.times();
+    let record = target.memory.unless_broken(&target.rules, times, |_| panic!("the defect that nobody knows"));
     assert!(record.error.as_ref().is_some_and(|why| why.contains("broke down")), "{:?}", record.error);
     assert_eq!(report(&record), [0, 0, 0, 0]);
     assert_eq!(target.text("a 1\n"), ["a gauge{} 1"]);

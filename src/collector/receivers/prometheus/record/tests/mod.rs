@@ -9,9 +9,6 @@ use prost::Message as _;
 use super::target::Record;
 use super::{Failure, Labels, Memory, Page, Rules, Times};
 
-/// A page that breaks the program: the defect that nobody knows.
-pub(in super::super) const BREAKS: &[u8] = b"# breaks\n";
-
 mod labels;
 mod large;
 mod limits;
@@ -45,14 +42,17 @@ impl Target {
     fn page(&mut self, body: &str, content_type: Option<&str>) -> Record {
         let page = Page { body: body.into(), content_type: content_type.map(str::to_owned) };
         self.now_ms += 1000;
-        let times = Times { start_ms: self.now_ms, seconds: 0.25 };
-        self.memory.record(&self.rules, Ok(&page), times)
+        self.memory.record(&self.rules, Ok(&page), self.times())
+    }
+
+    fn times(&self) -> Times {
+        Times { start_ms: self.now_ms, seconds: 0.25 }
     }
 
     fn down(&mut self) -> Record {
         self.now_ms += 1000;
-        let times = Times { start_ms: self.now_ms, seconds: 0.25 };
-        self.memory.record(&self.rules, Err(&Failure::from("connection refused".to_owned())), times)
+        let refused = Failure::from("connection refused".to_owned());
+        self.memory.record(&self.rules, Err(&refused), self.times())
     }
 
     /// The points of a text page, without the report.

@@ -61,13 +61,6 @@ pub(super) fn pages(path: &str, request: &str) -> Vec<u8> {
                 10 | 12.. => answer("200 OK", "", b"a 1\n"),
             }
         }
-        "/breaks" => {
-            static TURN: AtomicUsize = AtomicUsize::new(0);
-            match TURN.fetch_add(1, Ordering::SeqCst) {
-                0 => answer("200 OK", "", b"# breaks\n"),
-                _ => answer("200 OK", "", b"a 1\n"),
-            }
-        }
         "/echo" => {
             let token = request.split("bearer ").nth(1).and_then(|rest| rest.split_whitespace().next());
             let padding = "x".repeat(300);
