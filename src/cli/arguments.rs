@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::collector::CollectorArgs;
-use crate::diag::{Problem, Problems, exit, render};
+use crate::diag::{Problem, Problems};
 use crate::inputs::World;
 use crate::plan::{OUTPUT_PATH, Plan};
 use crate::policy::{self, LogSink, Request};
@@ -181,26 +181,5 @@ impl JobArguments {
             goes_on: purpose == Purpose::Run,
             ..Request::new(file, World { look_up_secrets: purpose != Purpose::Check, ..world })
         })
-    }
-}
-
-/// Says problems on stderr, with a line on what follows from them.
-pub(super) fn say_problems(problems: &Problems) {
-    let mut text: String = problems.iter().map(render).collect();
-    if problems.any_error() {
-        text.push_str("nothing was started\n");
-    }
-    let _ = io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Prints to stdout and gives the exit code: a reader that went away is nobody's error, a full disk is.
-pub(super) fn print(text: &str) -> i32 {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            say_problems(&Problem::new(format!("cannot write to standard output: {error}")).into());
-            exit::FAILED
-        }
-        _ => exit::OK,
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::arguments::{CheckArguments, Purpose, print, say_problems};
+use super::arguments::{CheckArguments, Purpose};
+use super::say::{print, say_problems};
 use crate::diag::{Problems, exit};
 
 /// Checks the files; 2 if one of them is no valid job.

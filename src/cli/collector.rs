@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::print;
+use super::say::print;
 use crate::collector::config::Config;
 use crate::collector::flush::flush;
 use crate::collector::load::{Texts, load};
@@ -234,14 +234,14 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
     let runtime = runtime()?;
     let flushed = runtime.block_on(flush(&sources, beside, &literal, stderr_sink(), limit))?;
     runtime.shutdown_background();
-    print(&format!(
+    let told = print(&format!(
         "sent {}, rejected {}, dropped {} (spans, data points and log records); {} requests are still stored\n",
         flushed.sent, flushed.rejected, flushed.dropped, flushed.left
     ));
     if let Some(problem) = flushed.problem {
         show(&Problem::new(problem).into());
     }
-    Ok(i32::from(flushed.left > 0 || flushed.dropped > 0))
+    Ok(told.max(i32::from(flushed.left > 0 || flushed.dropped > 0)))
 }
 
 /// Lines on stderr. A closed stderr must not stop the collector.

@@ -2,7 +2,8 @@
 
 use clap::CommandFactory as _;
 
-use super::arguments::{Cli, print};
+use super::arguments::Cli;
+use super::say::print;
 
 /// Prints the completions of a shell.
 pub(super) fn run(shell: clap_complete::Shell) -> i32 {

@@ -8,6 +8,7 @@ mod logs;
 mod plan;
 mod recorder;
 mod run;
+mod say;
 
 use clap::Parser as _;
 

@@ -1,6 +1,7 @@
 //! `gymrun plan FILE`: what would run, as text, JSON or YAML.
 
-use super::arguments::{Format, PlanArguments, Purpose, Show, print, say_problems};
+use super::arguments::{Format, PlanArguments, Purpose, Show};
+use super::say::{print, say_problems};
 use crate::diag::exit;
 use crate::plan::Plan;
 use crate::report::{PlanView, plan_text};
@@ -10,9 +11,7 @@ use crate::yaml;
 pub(super) fn run(arguments: &PlanArguments) -> i32 {
     match arguments.job.load(&arguments.file, &arguments.arguments, Purpose::Show) {
         Ok(plan) => {
-            let mut warnings = crate::diag::Problems::new();
-            plan.warnings.iter().cloned().for_each(|w| warnings.push(w));
-            say_problems(&warnings);
+            say_problems(&plan.warnings.iter().cloned().collect());
             let format = if arguments.job.json { Format::Json } else { arguments.format };
             print(&render(&plan, format, arguments.show))
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
-use super::arguments::{Format, PlanArguments, Purpose, RunArguments, say_problems};
+use super::arguments::{Format, PlanArguments, Purpose, RunArguments};
 use super::recorder::Recorder;
+use super::say::say_problems;
 use crate::diag::{Problem, Problems, exit};
 use crate::jobdir::JobDir;
 use crate::plan::Plan;
