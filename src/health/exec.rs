@@ -1,13 +1,12 @@
 //! Probes that are commands.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ask::{Bad, Effort};
 use crate::plan::Stdin;
-use crate::process::{Cgroup, Exit, Helper, Launch, Output};
+use crate::process::{Cgroup, Environment, Exit, Helper, Launch, Output};
 
 /// A command to run, in the directory and environment of the process that is probed.
 #[derive(Clone, Debug)]
@@ -15,7 +14,7 @@ pub struct Command {
     /// argv; not empty.
     pub argv: Vec<OsString>,
     /// The whole environment.
-    pub environment: Arc<BTreeMap<OsString, OsString>>,
+    pub environment: Arc<Environment>,
     /// The working directory.
     pub cwd: PathBuf,
     /// Where a bare program name is looked up.

@@ -1,6 +1,5 @@
 //! A child's description, and how it is started.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
@@ -15,6 +14,7 @@ use crate::plan::Stdin;
 use crate::procfs::{Identity, Proc};
 
 use super::cgroup::Cgroup;
+use super::environment::Environment;
 use super::spawn::{Image, Refused, Step, spawn};
 use super::{program, terminal};
 
@@ -38,7 +38,7 @@ pub struct Launch {
     /// argv; not empty.
     pub argv: Vec<OsString>,
     /// The whole environment.
-    pub environment: Arc<BTreeMap<OsString, OsString>>,
+    pub environment: Arc<Environment>,
     /// The working directory.
     pub cwd: PathBuf,
     /// A PATH: where a bare `argv[0]` is looked up, whatever the child's own PATH says.

@@ -4,7 +4,8 @@
 //! thread that forked. One other thread waits for every process there is to wait for, those that gymrun adopted as a
 //! subreaper included: there is no other `wait` anywhere. A child's end is told only after its start was. One lock, held
 //! while a child is forked and executed, keeps the reaper from a child that is not known yet; another, held for moments
-//! only, guards the list of children, and whoever signals a child's group does so under it, so that the number is its own.
+//! only, guards the list of children. Each child has one of its own: whoever signals its group holds that, and so does the
+//! reaper before it takes the child away, so that the number is its own.
 
 mod allocator;
 mod cgroup;
@@ -12,6 +13,7 @@ mod containment;
 mod copy;
 mod descriptors;
 mod dispositions;
+mod environment;
 mod exit;
 mod footprint;
 mod guard;

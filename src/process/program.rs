@@ -145,13 +145,13 @@ fn interpreter(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::ffi::{OsStr, OsString};
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
     use super::{LaunchErrorKind, Refused, Step, find, refusal};
+    use crate::process::environment::Environment;
     use crate::process::spawn::{Image, spawn};
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
     fn the_child_says_which_step_failed() {
         let image = |cwd, path| {
             let argv = [OsString::from("x")];
-            let environment = BTreeMap::new();
+            let environment = Environment::default();
             let streams = [None; 3];
             let image = Image { path, argv: &argv, environment: &environment, cwd, streams, has_terminal: false };
             spawn(&image, None).map_err(|refused| refused.step)

@@ -7,15 +7,16 @@
 //! needs is made before, since another thread may hold any lock when it happens; what it could not do it writes into that
 //! memory. Signals are blocked meanwhile, so that none of gymrun's handlers runs in the child.
 
-use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
+use super::environment::Environment;
 use super::wait::wait;
 use super::{descriptors, dispositions};
 use crate::diag::exit;
@@ -26,7 +27,7 @@ pub(super) struct Image<'a> {
     pub(super) path: &'a Path,
     pub(super) argv: &'a [OsString],
     /// The whole environment.
-    pub(super) environment: &'a BTreeMap<OsString, OsString>,
+    pub(super) environment: &'a Environment,
     pub(super) cwd: &'a Path,
     /// Standard input, output and error; `None` leaves gymrun's own.
     pub(super) streams: [Option<BorrowedFd<'a>>; 3],
@@ -35,10 +36,12 @@ pub(super) struct Image<'a> {
 }
 
 /// The parts of an image as the kernel wants them.
-struct Prepared {
+struct Prepared<'a> {
     path: CString,
-    argv: Strings,
-    environment: Strings,
+    argv: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+    /// What those point to.
+    _strings: (Vec<CString>, &'a Environment),
     cwd: CString,
     /// Each above the first three, so that none is overwritten before it is used.
     streams: [Option<RawFd>; 3],
@@ -52,18 +55,9 @@ struct Prepared {
     failed: (AtomicU8, AtomicI32),
 }
 
-/// Strings, and the list of pointers to them that ends with null.
-struct Strings {
-    _strings: Vec<CString>,
-    pointers: Vec<*const libc::c_char>,
-}
-
-impl Strings {
-    fn new(strings: impl Iterator<Item = io::Result<CString>>) -> io::Result<Self> {
-        let strings = strings.collect::<io::Result<Vec<_>>>()?;
-        let pointers = strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect();
-        Ok(Self { _strings: strings, pointers })
-    }
+/// Pointers to strings, with null at the end.
+fn pointers<'a>(strings: impl Iterator<Item = &'a CStr>) -> Vec<*const libc::c_char> {
+    strings.map(CStr::as_ptr).chain([ptr::null()]).collect()
 }
 
 /// What could not be done.
@@ -117,8 +111,8 @@ pub(super) fn spawn(image: &Image<'_>, cgroup: Option<BorrowedFd<'_>>) -> Result
     }
 }
 
-impl Prepared {
-    fn new(image: &Image<'_>) -> io::Result<Self> {
+impl<'a> Prepared<'a> {
+    fn new(image: &Image<'a>) -> io::Result<Self> {
         let mut streams = image.streams.map(|stream| stream.map(|stream| stream.as_raw_fd()));
         let mut copies = Vec::new();
         for (number, given) in streams.iter_mut().zip(image.streams) {
@@ -129,18 +123,12 @@ impl Prepared {
                 copies.push(copy);
             }
         }
-        let variable = |(name, value): (&OsString, &OsString)| {
-            // With its end.
-            let mut entry = OsString::with_capacity(name.len() + value.len() + 2);
-            entry.push(name);
-            entry.push("=");
-            entry.push(value);
-            CString::new(entry.into_vec()).map_err(io::Error::from)
-        };
+        let words = image.argv.iter().map(|word| text(word)).collect::<io::Result<Vec<_>>>()?;
         Ok(Self {
             path: text(image.path.as_os_str())?,
-            argv: Strings::new(image.argv.iter().map(|word| text(word)))?,
-            environment: Strings::new(image.environment.iter().map(variable))?,
+            argv: pointers(words.iter().map(CString::as_c_str)),
+            environment: pointers(image.environment.entries().map(|(_, entry)| entry)),
+            _strings: (words, image.environment),
             cwd: text(image.cwd.as_os_str())?,
             streams,
             _copies: copies,
@@ -170,7 +158,7 @@ type Entry = extern "C" fn(*mut libc::c_void) -> libc::c_int;
 
 /// and what it is told.
 struct Begin<'a> {
-    prepared: &'a Prepared,
+    prepared: &'a Prepared<'a>,
     /// It has to put itself there.
     moves: Option<BorrowedFd<'a>>,
     /// What it has to have back as the kernel has it by default.
@@ -178,17 +166,19 @@ struct Begin<'a> {
 }
 
 #[expect(unsafe_code, reason = "no library forks into a cgroup")]
-fn fork(cgroup: Option<BorrowedFd<'_>>, prepared: &Prepared) -> io::Result<i32> {
+fn fork(cgroup: Option<BorrowedFd<'_>>, prepared: &Prepared<'_>) -> io::Result<i32> {
     // Room for the list of words, should the file be a script without a first line that says for what.
-    let words = STACK.div_ceil(16) + prepared.argv.pointers.len();
-    let mut stack = vec![0_u128; words];
+    let words = STACK.div_ceil(16) + prepared.argv.len();
+    // Not cleared: nobody reads what he has not written there.
+    let mut stack: Vec<u128> = Vec::with_capacity(words);
+    let stack = &mut stack.spare_capacity_mut()[..words];
     let begins = Begin { prepared, moves: None, resets: dispositions::ignored() };
     // SAFETY: the stack is aligned, grows down from its end, and lives until the child does not need it any more, as does all
     // that it reads. The child calls nothing but `become_child`, and handles no signal. What it does to its signals,
     // descriptors and folder is not gymrun's, since only the memory is shared: of that it writes its stack, the caller's
     // `errno`, and atomically what it could not do.
     unsafe {
-        match clone(cgroup, &mut stack, &begins) {
+        match clone(cgroup, stack, &begins) {
             // A kernel before 5.5, or a container that forbids the call because it cannot look into its arguments.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)) => {
                 let begins = Begin { prepared, moves: cgroup, resets: dispositions::all() };
@@ -214,7 +204,11 @@ extern "C" fn begin(begin: *mut libc::c_void) -> libc::c_int {
 /// child has another stack.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[expect(unsafe_code, reason = "no library forks into a cgroup")]
-unsafe fn clone(cgroup: Option<BorrowedFd<'_>>, stack: &mut [u128], begins: &Begin<'_>) -> io::Result<i32> {
+unsafe fn clone(
+    cgroup: Option<BorrowedFd<'_>>,
+    stack: &mut [MaybeUninit<u128>],
+    begins: &Begin<'_>,
+) -> io::Result<i32> {
     let size = size_of::<libc::clone_args>();
     let mut result = libc::SYS_clone3;
     // SAFETY: zeroed is a valid argument. The child has all registers of the caller but the stack's and the result, calls
@@ -269,7 +263,7 @@ unsafe fn clone(cgroup: Option<BorrowedFd<'_>>, stack: &mut [u128], begins: &Beg
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-unsafe fn clone(_: Option<BorrowedFd<'_>>, _: &mut [u128], _: &Begin<'_>) -> io::Result<i32> {
+unsafe fn clone(_: Option<BorrowedFd<'_>>, _: &mut [MaybeUninit<u128>], _: &Begin<'_>) -> io::Result<i32> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
 }
 
@@ -282,11 +276,7 @@ unsafe fn become_child(begin: &Begin<'_>) -> ! {
     unsafe {
         let step = put_in_order(begin).err().unwrap_or(Step::Execute);
         if step == Step::Execute {
-            libc::execvpe(
-                prepared.path.as_ptr(),
-                prepared.argv.pointers.as_ptr(),
-                prepared.environment.pointers.as_ptr(),
-            );
+            libc::execvpe(prepared.path.as_ptr(), prepared.argv.as_ptr(), prepared.environment.as_ptr());
         }
         prepared.failed.1.store(*libc::__errno_location(), Ordering::Relaxed);
         prepared.failed.0.store(step as u8, Ordering::Release);

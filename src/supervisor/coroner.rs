@@ -5,7 +5,6 @@
 //! read once a process has died: most of it before it is reaped, when the kernel still shows its limits and its cgroup.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -72,7 +71,7 @@ pub(super) struct Death {
 impl Death {
     /// What is known at once of a unit that has died.
     pub(super) fn of(process: &str, slot: &Slot, unit: &Resolved, job_dir: &Path, status: ExitStatus) -> Self {
-        let temporary = unit.environment.get(OsStr::new("TMPDIR")).map_or("/tmp".as_ref(), OsString::as_os_str);
+        let temporary = unit.environment.get("TMPDIR").unwrap_or("/tmp".as_ref());
         Self {
             process: process.to_owned(),
             pid: slot.root.get().map_or(0, |root| root.pid.cast_unsigned()),
@@ -80,7 +79,7 @@ impl Death {
             remains: slot.remains.get().cloned().unwrap_or_default(),
             temporary: unit.cwd.join(temporary),
             job_dir: job_dir.to_owned(),
-            slurm: unit.environment.contains_key(OsStr::new("SLURM_JOB_ID")),
+            slurm: unit.environment.get("SLURM_JOB_ID").is_some(),
         }
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! Its own answer, "Argument list too long", names neither the variable nor the way out.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::diag::Problem;
+use crate::process::Environment;
 use crate::procfs::page_size;
 
 const WAY_OUT: &str = "put it into a file (`files` of the job) and give the process its path (`gym.file`)";
@@ -34,14 +34,9 @@ impl Limits {
     }
 
     /// Whether the kernel will take them.
-    pub(super) fn check(
-        self,
-        unit: &str,
-        argv: &[OsString],
-        environment: &BTreeMap<OsString, OsString>,
-    ) -> Result<(), Problem> {
+    pub(super) fn check(self, unit: &str, argv: &[OsString], environment: &Environment) -> Result<(), Problem> {
         // Each ends with a zero.
-        let variables = environment.iter().map(|(name, value)| (name, name.len() + value.len() + 2));
+        let variables = environment.entries().map(|(name, entry)| (name, entry.count_bytes() + 1));
         let words = argv.iter().map(|word| word.len() + 1);
         if let Some((name, size)) = variables.clone().find(|(_, size)| *size > self.word) {
             let name = name.display();
@@ -72,16 +67,18 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::ffi::OsString;
 
     use super::Limits;
+    use crate::process::Environment;
 
     fn check(argv: &[&str], environment: &[(&str, usize)]) -> String {
         let argv: Vec<OsString> = argv.iter().map(Into::into).collect();
-        let environment: BTreeMap<OsString, OsString> =
-            environment.iter().map(|(name, size)| (name.into(), "x".repeat(*size).into())).collect();
-        let checked = Limits { word: 100, all: 250 }.check("a", &argv, &environment);
+        let mut all = Environment::default();
+        for (name, size) in environment {
+            all.set(name, "x".repeat(*size)).expect("no NUL byte");
+        }
+        let checked = Limits { word: 100, all: 250 }.check("a", &argv, &all);
         checked.map_or_else(|problem| format!("{}: {}", problem.path, problem.message), |()| "fine".into())
     }
 

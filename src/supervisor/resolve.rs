@@ -16,7 +16,7 @@ use crate::plan::{
     Encoding, PROCESS_MARK, Plan, ProbeKind, Question, Readiness, Reference, Segment, Text, Tree, Unit, Value,
     VariableValue, escape_for_collector, process_mark,
 };
-use crate::process::Cgroup;
+use crate::process::{Cgroup, Environment};
 use crate::yaml;
 
 /// Variables of gymrun itself: no child gets them. A gymrun that runs inside a job sets its own again.
@@ -45,7 +45,7 @@ pub struct Resolved {
     /// argv; not empty.
     pub argv: Vec<OsString>,
     /// The whole environment.
-    pub environment: Arc<BTreeMap<OsString, OsString>>,
+    pub environment: Arc<Environment>,
     /// The working directory.
     pub cwd: PathBuf,
     /// gymrun's own PATH: where bare program names are looked up.
@@ -192,21 +192,25 @@ impl Resolver {
         Ok(out)
     }
 
+    /// What all units inherit.
+    fn inherited(&self) -> Result<Environment, Problem> {
+        let own = |name: &OsString| name.as_encoded_bytes().starts_with(OWN_PREFIX.as_bytes());
+        Environment::shared(self.environment.iter().filter(|(name, _)| !own(name)))
+            .map_err(|_| Problem::new("gymrun's environment holds a NUL byte"))
+    }
+
     /// The whole environment of a unit.
     fn environment_of<'a>(
         &self,
         plan: &Plan,
         unit: &'a Unit,
+        inherited: &Environment,
         known: &mut Known<'a>,
-    ) -> Result<BTreeMap<OsString, OsString>, Problem> {
-        let mut all: BTreeMap<OsString, OsString> = self
-            .environment
-            .iter()
-            .filter(|(name, _)| !name.as_encoded_bytes().starts_with(OWN_PREFIX.as_bytes()))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+    ) -> Result<Environment, Problem> {
+        let mut all = inherited.clone();
         for (name, variable) in &unit.env {
             let located = |problem: Problem| problem.at(format!("{}.env.{name}", unit.name));
+            let nul = |_| located(Problem::new(format!("the variable `{name}` holds a NUL byte")));
             match &variable.value {
                 VariableValue::Set(value) => {
                     let text = match known.get(name.as_str()) {
@@ -217,19 +221,20 @@ impl Resolver {
                             text
                         }
                     };
-                    all.insert(name.into(), text);
+                    all.set(name, text).map_err(nul)?;
                 }
                 VariableValue::Unset => {
-                    all.remove(OsStr::new(name));
+                    all.unset(name);
                 }
                 VariableValue::CollectorCopy { variable, default } => {
                     let value = self.variable(variable, default.as_deref(), "variable").map_err(located)?;
-                    all.insert(name.into(), value.trim_end().replace('$', "$$").into());
+                    all.set(name, value.trim_end().replace('$', "$$")).map_err(nul)?;
                 }
             }
         }
         // It cannot be taken away: what is left behind is found by it.
-        all.insert(PROCESS_MARK.into(), process_mark(&plan.job_id, &unit.name).into());
+        all.set(PROCESS_MARK, process_mark(&plan.job_id, &unit.name))
+            .map_err(|_| Problem::new("the job id holds a NUL byte"))?;
         Ok(all)
     }
 
@@ -239,8 +244,9 @@ impl Resolver {
     /// A variable is not set, a port is no number, or the kernel would not take a command line or an environment.
     pub fn units(&self, plan: &Plan) -> Result<Vec<Resolved>, Problem> {
         let mut known = Known::new();
+        let inherited = self.inherited()?;
         let units = plan.units.iter().map(|unit| {
-            self.unit(plan, unit, &mut known).map_err(|problem| {
+            self.unit(plan, unit, &inherited, &mut known).map_err(|problem| {
                 let place = problem.location.is_unknown();
                 let problem = if problem.path.is_empty() { problem.at(unit.name.clone()) } else { problem };
                 if place { problem.in_file(unit.location.clone()) } else { problem }
@@ -249,9 +255,15 @@ impl Resolver {
         units.collect()
     }
 
-    fn unit<'a>(&self, plan: &Plan, unit: &'a Unit, known: &mut Known<'a>) -> Result<Resolved, Problem> {
+    fn unit<'a>(
+        &self,
+        plan: &Plan,
+        unit: &'a Unit,
+        inherited: &Environment,
+        known: &mut Known<'a>,
+    ) -> Result<Resolved, Problem> {
         let argv = self.words(&unit.argv)?;
-        let environment = self.environment_of(plan, unit, known)?;
+        let environment = self.environment_of(plan, unit, inherited, known)?;
         Limits::of_system().check(&unit.name, &argv, &environment)?;
         let cwd = Path::new(&unit.cwd).to_owned();
         let search = self.environment.get(OsStr::new("PATH")).cloned();
