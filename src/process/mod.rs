@@ -37,6 +37,7 @@ pub use cgroup::Cgroup;
 pub use containment::{Containment, end_left_cgroup, left_in};
 pub use copy::{Copier, CopyPlan, Finishing, Source};
 pub use descriptors::take_all_descriptors;
+pub use environment::Environment;
 pub use exit::Exit;
 pub use footprint::{share_one_heap, shed_memory};
 pub use helper::Helper;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +21,15 @@ const LOOK: Duration = Duration::from_millis(1);
 struct Child {
     identity: Identity,
     /// Whoever asked for it knows that it runs, so its end may be told.
-    announced: bool,
-    exited: OnExit,
+    announced: AtomicBool,
+    /// Who hears of its end; `None` once it is being reaped. Held while its group gets a signal.
+    exited: Mutex<Option<OnExit>>,
+}
+
+impl Child {
+    fn lock(&self) -> MutexGuard<'_, Option<OnExit>> {
+        self.exited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The children that were spawned and not reaped yet.
@@ -32,7 +39,7 @@ pub(super) struct Registry {
     /// so nobody else may take that one away.
     gate: Mutex<()>,
     /// Held for moments only: anybody may ask for it.
-    children: Mutex<HashMap<i32, Child>>,
+    children: Mutex<HashMap<i32, Arc<Child>>>,
     /// There is a new child to wait for.
     spawned: Condvar,
     strangers: Strangers,
@@ -52,7 +59,7 @@ impl Registry {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Child>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Arc<Child>>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,25 +86,27 @@ impl Registry {
 
     /// A child runs; its end is not told before it is announced.
     pub(super) fn insert(&self, identity: Identity, exited: OnExit) {
-        self.lock().insert(identity.pid, Child { identity, announced: false, exited });
+        let child = Child { identity, announced: AtomicBool::new(false), exited: Mutex::new(Some(exited)) };
+        self.lock().insert(identity.pid, Arc::new(child));
     }
 
     /// Whoever asked for a child has heard that it runs.
     pub(super) fn announce(&self, pid: i32) {
-        if let Some(child) = self.lock().get_mut(&pid) {
-            child.announced = true;
+        if let Some(child) = self.lock().get(&pid) {
+            child.announced.store(true, Ordering::SeqCst);
         }
         self.spawned.notify_all();
     }
 
     /// Calls `act` if that very child has not been reaped: its pid and its group are its own for as long as that lasts.
     pub(super) fn while_unreaped(&self, identity: Identity, act: impl FnOnce()) -> bool {
-        let children = self.lock();
-        let there = children.get(&identity.pid).is_some_and(|child| child.identity == identity);
-        if there {
+        let child = self.lock().get(&identity.pid).filter(|child| child.identity == identity).cloned();
+        let Some(child) = child else { return false };
+        let exited = child.lock();
+        if exited.is_some() {
             act();
         }
-        there
+        exited.is_some()
     }
 
     /// Waits until there is a child again.
@@ -135,18 +144,24 @@ impl Registry {
 
     /// Reaps a spawned child if it has ended, and tells so.
     fn reap_spawned(&self, pid: i32) -> bool {
-        let mut children = self.lock();
-        if !children.get(&pid).is_some_and(|child| child.announced) {
-            return false;
-        }
+        let child = self.lock().get(&pid).filter(|child| child.announced.load(Ordering::SeqCst)).cloned();
+        let Some(child) = child else { return false };
+        // Nobody else reaps what is announced.
         let Waited::Ended(_, exit) = wait(Some(pid), libc::WEXITED | libc::WNOHANG | libc::WNOWAIT) else {
             return false;
         };
-        if let Some(child) = children.remove(&pid) {
+        // From now on nobody signals its group; it stays in the list, so that it is not taken for an orphan.
+        let exited = child.lock().take();
+        if let Some(exited) = exited {
             // Still a zombie: whoever wants to know why it ended can read what the kernel shows of it.
-            (child.exited)(exit);
+            exited(exit);
         }
         let _ = wait(Some(pid), libc::WEXITED | libc::WNOHANG);
+        let mut children = self.lock();
+        // The number may be that of a new one by now.
+        if children.get(&pid).is_some_and(|now| Arc::ptr_eq(now, &child)) {
+            children.remove(&pid);
+        }
         true
     }
 

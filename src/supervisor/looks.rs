@@ -53,11 +53,14 @@ impl Looks {
 fn look(slots: &[Arc<Slot>]) -> Vec<Vec<Stat>> {
     let running: Vec<bool> = slots.iter().map(|slot| slot.running()).collect();
     // Asked for after that: what a process leaves behind is gymrun's own child before its end is known.
-    let adopted = process::adopted();
+    let mut adopted = process::adopted();
+    // A child that was reaped while they were listed looks like one of them.
+    let proc = Proc::default();
+    adopted.retain(|pid| proc.stat(*pid).is_some_and(|stat| stat.alive()));
     // Of one that has ended nothing else is left.
     let known = |(slot, running): (&Arc<Slot>, bool)| slot.members().filter(|_| running || !adopted.is_empty());
     let members: Vec<Option<Members>> = slots.iter().zip(running).map(known).collect();
     let spawned: Vec<Members> = members.iter().flatten().cloned().collect();
-    let mut found = Proc::default().members(&spawned, &adopted).into_iter();
+    let mut found = proc.members(&spawned, &adopted).into_iter();
     members.iter().map(|members| members.as_ref().and_then(|_| found.next()).unwrap_or_default()).collect()
 }
