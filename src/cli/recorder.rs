@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, Thread, park_timeout};
 use std::time::Duration;
 
 use crate::events::{Event, EventKind, Sink};
@@ -18,6 +18,10 @@ use crate::telemetry::Exporter;
 
 /// How long the last of gymrun's own telemetry may take: one export of each signal.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(5);
+
+/// After what has happened, for so long more is waited for: that is then written at once, and wakes the terminal's thread
+/// once.
+const MOMENT: Duration = Duration::from_millis(4);
 
 enum Message {
     Event(Box<Event>),
@@ -60,9 +64,11 @@ impl Recorder {
     /// A function that sends all of gymrun's own telemetry off and waits for that, within limits.
     pub(super) fn telemetry_finisher(&self) -> impl FnOnce() + Send + 'static {
         let queue = self.queue.clone();
+        let reader = self.reader().clone();
         move || {
             let (done, wait) = channel();
             if queue.send(Message::FinishTelemetry(done)).is_ok() {
+                reader.unpark();
                 let _ = wait.recv_timeout(TELEMETRY_LIMIT);
             }
         }
@@ -71,7 +77,12 @@ impl Recorder {
     /// Waits until everything is written.
     pub(super) fn end(self) -> Option<Summary> {
         let _ = self.queue.send(Message::End);
+        self.reader().unpark();
         self.thread.join().ok()
+    }
+
+    fn reader(&self) -> &Thread {
+        self.thread.thread()
     }
 }
 
@@ -88,7 +99,6 @@ struct Reading {
 
 impl Reading {
     fn run(mut self, messages: &Receiver<Message>) -> Summary {
-        // All that is there already is written at once: nothing waits for more.
         let mut batch = Vec::new();
         'reading: while let Ok(first) = messages.recv() {
             for message in std::iter::once(first).chain(messages.try_iter()) {
@@ -103,6 +113,7 @@ impl Reading {
                 }
             }
             self.take(&mut batch);
+            park_timeout(MOMENT);
         }
         self.take(&mut batch);
         if self.unwritten > 0 {

@@ -31,7 +31,13 @@ pub(super) fn run(arguments: &RunArguments) -> i32 {
         });
     }
     match arguments.job.load(file, &arguments.arguments, Purpose::Run) {
-        Ok(plan) => run_plan(&Arc::new(plan), arguments.job.json),
+        Ok(plan) => {
+            let plan = Arc::new(plan);
+            let code = run_plan(&plan, arguments.job.json);
+            // gymrun ends, and its memory at once: to free a large plan piece by piece takes longer.
+            std::mem::forget(plan);
+            code
+        }
         Err(problems) => {
             say_problems(&problems);
             exit::INVALID

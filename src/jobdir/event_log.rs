@@ -13,13 +13,15 @@ pub struct EventLog {
     file: File,
     /// The last line is torn.
     torn: bool,
+    /// What is written; kept for its room.
+    lines: Vec<u8>,
 }
 
 impl EventLog {
     /// Opens it for appending, 0600.
     pub fn open(job_dir: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(job_dir.join("events.jsonl"))?;
-        Ok(Self { file, torn: false })
+        Ok(Self { file, torn: false, lines: Vec::new() })
     }
 
     /// Appends events as one write, so that a killed job still has whole lines. What a failure (a full disk) leaves of a
@@ -46,7 +48,9 @@ impl EventLog {
 
     /// How many of the events are in the file now, and what kept the others from it.
     fn write(&mut self, events: &[Event]) -> (usize, io::Result<()>) {
-        let mut lines = if self.torn { vec![b'\n'] } else { Vec::new() };
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.clear();
+        lines.extend(self.torn.then_some(b'\n'));
         let begin = lines.len();
         for event in events {
             if let Err(error) = serde_json::to_writer(&mut lines, event) {
@@ -63,7 +67,9 @@ impl EventLog {
         if !written.is_empty() {
             self.torn = surplus > 0 && cut(&self.file).is_err();
         }
-        (memchr::memchr_iter(b'\n', written.get(begin..whole).unwrap_or_default()).count(), result)
+        let count = memchr::memchr_iter(b'\n', written.get(begin..whole).unwrap_or_default()).count();
+        self.lines = lines;
+        (count, result)
     }
 }
 
@@ -100,7 +106,7 @@ mod tests {
     fn after_a_torn_line_the_next_is_whole() {
         let (read, write) = nix::unistd::pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC).expect("a pipe");
         let mut read = File::from(read);
-        let mut log = EventLog { file: File::from(write), torn: false };
+        let mut log = EventLog { file: File::from(write), torn: false, lines: Vec::new() };
         log.append(&[warning("first".into())]).expect("writes");
         let torn = [warning("second".into()), warning("x".repeat(1 << 20)), warning("no room".into())];
         assert_eq!(log.append(&torn).map_err(|(lost, _)| lost), Err(2));

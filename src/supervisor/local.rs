@@ -32,6 +32,9 @@ use crate::procfs::Proc;
 
 /// A start that takes longer is stuck, when there is no time.
 const MOMENT: Duration = Duration::from_secs(1);
+/// How long after all is ready gymrun needs what the start has needed: the first samples, the driver's start, an end.
+const CALM: Duration = Duration::from_secs(2);
+
 /// What the host needs besides the plan.
 pub(super) struct Setting {
     pub(super) plan: Arc<Plan>,
@@ -216,7 +219,6 @@ impl Host for LocalHost {
         let on_exit = move |exit| {
             let status = ExitStatus::from(exit);
             coroner.inspect(&slot, status);
-            slot.ended.send_replace(true);
             let _ = reports.send(Report::Exited { unit, status });
         };
         self.setting.reservations.release(planned);
@@ -284,6 +286,10 @@ impl Host for LocalHost {
         if let (true, Some(root)) = (runs, self.slots[unit].root.get()) {
             self.coroner.begins(root.pid.cast_unsigned());
         }
+        if !runs {
+            // Not by who reaped it: those who wait for this are tasks of this thread, which is woken once for both.
+            self.slots[unit].ended.send_replace(true);
+        }
         let Some(sampler) = &self.sampler else { return };
         if !runs {
             sampler.ended(&self.setting.plan.units[unit].name);
@@ -293,8 +299,11 @@ impl Host for LocalHost {
     }
 
     fn start_sampler(&mut self) {
-        // From here on there is next to nothing to do, for hours.
-        process::shed_memory();
+        tokio::spawn(async {
+            // By then there is next to nothing to do, for hours, or all is over.
+            tokio::time::sleep(CALM).await;
+            process::shed_memory();
+        });
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
         let disk = Arc::clone(&self.disk);

@@ -373,24 +373,27 @@ impl State {
 
     /// Stops what may be stopped now, and goes on to the next stage once all of this one are over.
     fn advance(&mut self, actions: &mut Vec<Action>) {
-        let (turn, next): (Vec<UnitId>, Stage) = match self.stage {
-            Stage::EndDriver => (self.find(Kind::Driver).into_iter().collect(), Stage::EndScrape),
-            Stage::EndScrape => (Vec::new(), Stage::EndSample),
-            Stage::EndSample => (Vec::new(), Stage::EndUnits),
+        let rules = Arc::clone(&self.rules);
+        let (turn, next): (fn(Kind) -> bool, Stage) = match self.stage {
+            Stage::EndDriver => (|kind| kind == Kind::Driver, Stage::EndScrape),
+            Stage::EndScrape => (|_| false, Stage::EndSample),
+            Stage::EndSample => (|_| false, Stage::EndUnits),
             // One that was stuck may have been started since: it is being stopped, whatever its turn was.
-            Stage::EndUnits => (self.middle().chain(self.find(Kind::Driver)).collect(), Stage::EndCollector),
-            Stage::EndCollector | Stage::EndAll => ((0..self.phases.len()).collect(), Stage::Over),
+            Stage::EndUnits => (|kind| kind.in_middle() || kind == Kind::Driver, Stage::EndCollector),
+            Stage::EndCollector | Stage::EndAll => (|_| true, Stage::Over),
             Stage::Start | Stage::Serve | Stage::Over => return,
         };
-        for unit in &turn {
-            let free = self.stage != Stage::EndUnits
-                || self.rules[*unit].needed_by.iter().all(|other| self.phases[*other].over());
-            if self.phases[*unit].stoppable() && free {
-                self.phases[*unit] = Phase::Stopping;
-                actions.push(Action::Stop(*unit));
+        let mut over = !self.busy;
+        for (unit, rule) in rules.iter().enumerate().filter(|(_, rule)| turn(rule.kind)) {
+            if self.phases[unit].stoppable()
+                && (self.stage != Stage::EndUnits || rule.needed_by.iter().all(|other| self.phases[*other].over()))
+            {
+                self.phases[unit] = Phase::Stopping;
+                actions.push(Action::Stop(unit));
             }
+            over &= self.phases[unit].over();
         }
-        if !self.busy && turn.iter().all(|unit| self.phases[*unit].over()) {
+        if over {
             self.enter(next, actions);
         }
     }
