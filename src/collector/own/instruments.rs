@@ -1,5 +1,7 @@
 //! The instruments: names, units, descriptions and scopes of the reference collector (v0.161.0), and gymrun's own.
 
+use InstrumentKind::{Counter, Gauge, Histogram, UpDown};
+
 use crate::otlp::Signal;
 
 /// How much is told: `service.telemetry.metrics.level`.
@@ -73,27 +75,15 @@ const fn from(least: Detail, instrument: &Instrument) -> Instrument {
 macro_rules! by_signal {
     ($scope:expr, $prefix:literal, $before:literal, $after:literal) => {
         [
+            new($scope, Counter, concat!($prefix, "spans"), "{span}", concat!($before, "spans", $after)),
             new(
                 $scope,
-                InstrumentKind::Counter,
-                concat!($prefix, "spans"),
-                "{span}",
-                concat!($before, "spans", $after),
-            ),
-            new(
-                $scope,
-                InstrumentKind::Counter,
+                Counter,
                 concat!($prefix, "metric_points"),
                 "{datapoint}",
                 concat!($before, "metric points", $after),
             ),
-            new(
-                $scope,
-                InstrumentKind::Counter,
-                concat!($prefix, "log_records"),
-                "{record}",
-                concat!($before, "log records", $after),
-            ),
+            new($scope, Counter, concat!($prefix, "log_records"), "{record}", concat!($before, "log records", $after)),
         ]
     };
 }
@@ -119,21 +109,21 @@ pub static FAILED: [Instrument; 3] = by_signal!(
 pub static SENT: [Instrument; 3] = [
     new(
         EXPORTER,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_exporter_sent_spans",
         "{span}",
         "Number of spans successfully sent to destination. [Alpha]",
     ),
     new(
         EXPORTER,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_exporter_sent_metric_points",
         "{datapoint}",
         "Number of metric points successfully sent to destination. [Alpha]",
     ),
     new(
         EXPORTER,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_exporter_sent_log_records",
         "{record}",
         // Without its `s`, as there.
@@ -157,7 +147,7 @@ pub static ENQUEUE_FAILED: [Instrument; 3] = by_signal!(
 /// Requests under way, pauses between tries included.
 pub static IN_FLIGHT: Instrument = new(
     EXPORTER,
-    InstrumentKind::UpDown,
+    UpDown,
     "otelcol_exporter_in_flight_requests",
     "{request}",
     "Number of export requests currently in-flight (including retry backoff). [Development]",
@@ -165,7 +155,7 @@ pub static IN_FLIGHT: Instrument = new(
 /// What a sending queue holds, as its sizer counts.
 pub static QUEUE_SIZE: Instrument = new(
     EXPORTER,
-    InstrumentKind::Gauge,
+    Gauge,
     "otelcol_exporter_queue_size",
     "{batch}",
     "Current size of the retry queue (in batches). [Alpha]",
@@ -173,7 +163,7 @@ pub static QUEUE_SIZE: Instrument = new(
 /// What a sending queue can hold.
 pub static QUEUE_CAPACITY: Instrument = new(
     EXPORTER,
-    InstrumentKind::Gauge,
+    Gauge,
     "otelcol_exporter_queue_capacity",
     "{batch}",
     "Fixed capacity of the retry queue (in batches). [Alpha]",
@@ -181,7 +171,7 @@ pub static QUEUE_CAPACITY: Instrument = new(
 /// Into a processor.
 pub static INCOMING: Instrument = new(
     PROCESSOR,
-    InstrumentKind::Counter,
+    Counter,
     "otelcol_processor_incoming_items",
     "{item}",
     "Number of items passed to the processor. [Alpha]",
@@ -189,7 +179,7 @@ pub static INCOMING: Instrument = new(
 /// Out of a processor.
 pub static OUTGOING: Instrument = new(
     PROCESSOR,
-    InstrumentKind::Counter,
+    Counter,
     "otelcol_processor_outgoing_items",
     "{item}",
     "Number of items emitted from the processor. [Alpha]",
@@ -212,21 +202,21 @@ pub static LIMITER_REFUSED: [Instrument; 3] = by_signal!(
 pub static FILTERED: [Instrument; 3] = [
     new(
         FILTER,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_processor_filter_spans.filtered",
         "1",
         "Number of spans dropped by the filter processor [Development]",
     ),
     new(
         FILTER,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_processor_filter_datapoints.filtered",
         "1",
         "Number of metric data points dropped by the filter processor [Development]",
     ),
     new(
         FILTER,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_processor_filter_logs.filtered",
         "1",
         "Number of logs dropped by the filter processor [Development]",
@@ -237,7 +227,7 @@ pub static BATCH_SIZE: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        InstrumentKind::Histogram,
+        Histogram,
         "otelcol_processor_batch_batch_send_size",
         "{unit}",
         "Number of units in the batch [Development]",
@@ -248,7 +238,7 @@ pub static BATCH_BYTES: Instrument = from(
     Detail::Detailed,
     &new(
         BATCH,
-        InstrumentKind::Histogram,
+        Histogram,
         "otelcol_processor_batch_batch_send_size_bytes",
         "By",
         "Number of bytes in batch that was sent. Only available on detailed level. [Development]",
@@ -259,7 +249,7 @@ pub static BATCH_BY_SIZE: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_processor_batch_batch_size_trigger_send",
         "{time}",
         "Number of times the batch was sent due to a size trigger [Development]",
@@ -270,7 +260,7 @@ pub static BATCH_BY_TIME: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        InstrumentKind::Counter,
+        Counter,
         "otelcol_processor_batch_timeout_trigger_send",
         "{time}",
         "Number of times the batch was sent due to a timeout trigger [Development]",
@@ -281,63 +271,44 @@ pub static BATCH_CARDINALITY: Instrument = from(
     Detail::Normal,
     &new(
         BATCH,
-        InstrumentKind::UpDown,
+        UpDown,
         "otelcol_processor_batch_metadata_cardinality",
         "{combination}",
         "Number of distinct metadata value combinations being processed [Development]",
     ),
 );
 /// Since the process began.
-pub static UPTIME: Instrument =
-    new(SERVICE, InstrumentKind::Counter, "otelcol_process_uptime", "s", "Uptime of the process [Alpha]");
+pub static UPTIME: Instrument = new(SERVICE, Counter, "otelcol_process_uptime", "s", "Uptime of the process [Alpha]");
 /// User and system time.
-pub static CPU: Instrument = new(
-    SERVICE,
-    InstrumentKind::Counter,
-    "otelcol_process_cpu_seconds",
-    "s",
-    "Total CPU user and system time in seconds [Alpha]",
-);
+pub static CPU: Instrument =
+    new(SERVICE, Counter, "otelcol_process_cpu_seconds", "s", "Total CPU user and system time in seconds [Alpha]");
 /// Resident memory.
-pub static MEMORY: Instrument = new(
-    SERVICE,
-    InstrumentKind::Gauge,
-    "otelcol_process_memory_rss",
-    "By",
-    "Total physical memory (resident set size) [Alpha]",
-);
+pub static MEMORY: Instrument =
+    new(SERVICE, Gauge, "otelcol_process_memory_rss", "By", "Total physical memory (resident set size) [Alpha]");
 
 const fn ours(name: &'static str, kind: InstrumentKind, description: &'static str) -> Instrument {
     new(OURS, kind, name, "{item}", description)
 }
 
 /// The counts of `delivery.json`, by component and signal.
-pub static RECEIVED_ITEMS: Instrument = ours(
-    "gym.collector.received",
-    InstrumentKind::Counter,
-    "Items that a receiver or connector put into the pipelines",
-);
+pub static RECEIVED_ITEMS: Instrument =
+    ours("gym.collector.received", Counter, "Items that a receiver or connector put into the pipelines");
 /// The same.
-pub static REFUSED_ITEMS: Instrument =
-    ours("gym.collector.refused", InstrumentKind::Counter, "Items that the pipelines did not take");
+pub static REFUSED_ITEMS: Instrument = ours("gym.collector.refused", Counter, "Items that the pipelines did not take");
 /// The same.
-pub static WRITTEN_ITEMS: Instrument =
-    ours("gym.collector.written", InstrumentKind::Counter, "Items written to a file");
+pub static WRITTEN_ITEMS: Instrument = ours("gym.collector.written", Counter, "Items written to a file");
 /// The same.
-pub static SENT_ITEMS: Instrument =
-    ours("gym.collector.sent", InstrumentKind::Counter, "Items that an endpoint accepted");
+pub static SENT_ITEMS: Instrument = ours("gym.collector.sent", Counter, "Items that an endpoint accepted");
 /// The same.
 pub static REJECTED_ITEMS: Instrument =
-    ours("gym.collector.rejected", InstrumentKind::Counter, "Items that an endpoint left out of what it accepted");
+    ours("gym.collector.rejected", Counter, "Items that an endpoint left out of what it accepted");
 /// The same.
-pub static STORED_ITEMS: Instrument =
-    ours("gym.collector.stored", InstrumentKind::UpDown, "Items kept on disk, to be sent later");
+pub static STORED_ITEMS: Instrument = ours("gym.collector.stored", UpDown, "Items kept on disk, to be sent later");
 /// The same.
 pub static RESUMED_ITEMS: Instrument =
-    ours("gym.collector.resumed", InstrumentKind::Counter, "Items that an earlier collector stored and this one found");
+    ours("gym.collector.resumed", Counter, "Items that an earlier collector stored and this one found");
 /// The same, by reason too.
-pub static DROPPED_ITEMS: Instrument =
-    ours("gym.collector.dropped", InstrumentKind::Counter, "Items that were lost, by reason");
+pub static DROPPED_ITEMS: Instrument = ours("gym.collector.dropped", Counter, "Items that were lost, by reason");
 
 /// The instrument of this signal.
 #[must_use]

@@ -311,8 +311,7 @@ fn read_dimensions(section: &mut Section<'_>, key: &'static str, used: bool) -> 
         if names[..place].contains(name) {
             section.problem(key, Problem::new(format!("the dimension `{name}` stands twice")));
         }
-        for (glob, pattern) in all.globs.iter().zip(&patterns).filter(|(glob, _)| glob.is_match(name)) {
-            let _ = glob;
+        for (_, pattern) in all.globs.iter().zip(&patterns).filter(|(glob, _)| glob.is_match(name)) {
             section.problem(key, Problem::new(format!("the pattern `{pattern}` matches the dimension `{name}`")));
         }
     }
