@@ -179,7 +179,8 @@ mod tests {
         // Connected by the kernel, and never answered.
         let mut prober = Prober::new(target.clone());
         let ended = wait_until_good(&mut prober, Schedule::Growing, limit, accept, |_, _| asked += 1).await;
-        assert_eq!((ended, asked), (Err("no answer within 0.2 s".into()), 0));
+        assert!(ended.is_err_and(|answer| answer.starts_with("no answer within ")));
+        assert_eq!(asked, 0);
         drop(listener);
         let mut prober = Prober::new(target);
         let ended = wait_until_good(&mut prober, Schedule::Growing, limit, accept, |_, _| asked += 1).await;
