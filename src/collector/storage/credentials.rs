@@ -7,6 +7,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use crate::collector::node::{Node, Value};
@@ -142,7 +143,7 @@ pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Opti
     let mut searched = searched.map(|secret| secret.value.as_bytes()).peekable();
     if searched.peek().is_some() {
         let wire = payload.encode();
-        let has = |bytes: &[u8], value: &[u8]| bytes.windows(value.len()).any(|window| window == value);
+        let has = |bytes: &[u8], value: &[u8]| memmem::find(bytes, value).is_some();
         // The names of what was taken out are stored too.
         let named = |value| removed.iter().any(|removed: &Removed| has(removed.attribute.as_bytes(), value));
         if searched.any(|value| has(&wire, value) || named(value)) {

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
+use indexmap::IndexMap;
 use tokio::sync::Mutex;
 
 use super::config::Settings;
@@ -103,17 +104,14 @@ impl Groups {
 
     async fn write(&self, payload: Payload) -> Result<(), Refusal> {
         let signal = payload.signal;
-        let mut groups: Vec<(String, Payload)> = Vec::new();
+        let mut groups: IndexMap<String, Payload> = IndexMap::new();
         let mut unnamed = Payload::new(signal);
         for entry in payload.resources {
             let Some(segment) = segment(&entry.resource, &self.group_by.attribute) else {
                 unnamed.resources.push(entry);
                 continue;
             };
-            match groups.iter_mut().find(|(known, _)| *known == segment) {
-                Some((_, group)) => group.resources.push(entry),
-                None => groups.push((segment, Payload { signal, resources: vec![entry] })),
-            }
+            groups.entry(segment).or_insert_with(|| Payload::new(signal)).resources.push(entry);
         }
         if unnamed.item_count() > 0 {
             let message = format!("their resource has no text `{}`", self.group_by.attribute);
