@@ -1,10 +1,21 @@
-//! How gRPC puts a message into a body: one byte that says whether it is compressed, four for its length, the message.
+//! The services of OTLP over gRPC, and how gRPC puts a message into a body: one byte that says whether it is compressed,
+//! four for its length, the message.
 
 use axum::http::{HeaderMap, HeaderValue};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use tonic::Status;
 
 use super::encoding::{Encoding, Unreadable};
+use crate::otlp::Signal;
+
+/// The service of each signal, whose one method is `Export`.
+pub fn service(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Traces => "opentelemetry.proto.collector.trace.v1.TraceService",
+        Signal::Metrics => "opentelemetry.proto.collector.metrics.v1.MetricsService",
+        Signal::Logs => "opentelemetry.proto.collector.logs.v1.LogsService",
+    }
+}
 
 /// What stands in front of a message.
 pub const PREFIX: usize = 5;

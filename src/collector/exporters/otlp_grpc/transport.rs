@@ -15,7 +15,7 @@ use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
 use crate::collector::duration::about;
-use crate::collector::grpc_message::{PREFIX, encoding_of, frame, unframe};
+use crate::collector::grpc_message::{PREFIX, encoding_of, frame, service, unframe};
 use crate::collector::host::bare;
 use crate::collector::own::{Label, Labels, labels};
 use crate::collector::secrets::Secrets;
@@ -36,12 +36,7 @@ pub(super) struct Grpc {
 
 impl Grpc {
     pub fn new(signal: Signal, channel: Channel, settings: &Settings, secrets: Secrets) -> Self {
-        let service = match signal {
-            Signal::Traces => "trace.v1.TraceService",
-            Signal::Metrics => "metrics.v1.MetricsService",
-            Signal::Logs => "logs.v1.LogsService",
-        };
-        let path = format!("{}/opentelemetry.proto.collector.{service}/Export", settings.url.trim_end_matches('/'));
+        let path = format!("{}/{}/Export", settings.url.trim_end_matches('/'), service(signal));
         let (headers, compression) = (settings.headers.clone(), settings.compression);
         Self { channel, path, headers, compression, timeout: settings.timeout, secrets }
     }

@@ -18,7 +18,7 @@ use super::body;
 use super::config::GrpcSettings;
 use super::intake::{Intake, Protocol};
 use crate::collector::accept::Connections;
-use crate::collector::grpc_message::{PREFIX, encoding_of, unframe, unreadable};
+use crate::collector::grpc_message::{self, PREFIX, encoding_of, unframe, unreadable};
 use crate::otlp::{Payload, Signal};
 
 /// Bytes of headers of one call.
@@ -64,12 +64,6 @@ pub(super) async fn serve(
         .await
         .map_err(|error| error.to_string())
 }
-
-const SERVICES: [(Signal, &str); 3] = [
-    (Signal::Traces, "opentelemetry.proto.collector.trace.v1.TraceService"),
-    (Signal::Metrics, "opentelemetry.proto.collector.metrics.v1.MetricsService"),
-    (Signal::Logs, "opentelemetry.proto.collector.logs.v1.LogsService"),
-];
 
 async fn answer(State(method): State<Arc<Method>>, request: Request<Body>) -> Response<Body> {
     if let Err((http, status)) = check(&request) {
@@ -118,16 +112,16 @@ impl Method {
         let Some((service, name)) = path.strip_prefix('/').unwrap_or(path).rsplit_once('/') else {
             return Err(Status::unimplemented(format!("malformed method name: \"{path}\"")));
         };
-        let known = SERVICES.iter().find(|(signal, known)| *known == service && self.intake.takes(*signal));
-        let Some((signal, _)) = known else {
+        let known = |signal: &Signal| grpc_message::service(*signal) == service && self.intake.takes(*signal);
+        let Some(signal) = Signal::ALL.into_iter().find(known) else {
             return Err(Status::unimplemented(format!("unknown service {service}")));
         };
         if name != "Export" {
             return Err(Status::unimplemented(format!("unknown method {name} for service {service}")));
         }
         let message = self.message(request).await?;
-        let payload = Payload::decode(*signal, message).map_err(|error| {
-            self.intake.malformed(*signal, &error);
+        let payload = Payload::decode(signal, message).map_err(|error| {
+            self.intake.malformed(signal, &error);
             Status::internal(format!("grpc: error unmarshalling request: {error}"))
         })?;
         self.intake.take(payload, Protocol::Grpc).await.map_err(|status| {
