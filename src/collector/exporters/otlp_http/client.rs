@@ -1,14 +1,13 @@
 //! The HTTP client of one exporter.
 
-use std::io;
+use std::sync::Arc;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{HOST, HeaderValue};
 use reqwest::{Client, Url, redirect};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
-use crate::collector::host::{bare, is_here};
+use crate::collector::host::{Renamed, bare, is_here};
 use crate::collector::log::Log;
 use crate::collector::tls::{connection_words, is_name};
 use crate::diag::Problem;
@@ -32,7 +31,7 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<Client, Proble
     let protocols: &[&str] = if name.is_some() { &["http/1.1"] } else { &["h2", "http/1.1"] };
     builder = builder.tls_backend_preconfigured(settings.tls.configure(protocols, log)?);
     if let Some(name) = name {
-        builder = builder.dns_resolver(std::sync::Arc::new(At { host: override_host(settings, &name)? })).http1_only();
+        builder = builder.dns_resolver(Arc::new(Renamed { host: override_host(settings, &name)?, name })).http1_only();
     }
     builder.build().map_err(|error| problem(&error))
 }
@@ -70,20 +69,5 @@ fn override_host(settings: &mut Settings, name: &str) -> Result<String, Problem>
     {
         settings.headers.insert(HOST, value);
     }
-    Ok(host)
-}
-
-/// Resolves every name to the addresses of one host.
-struct At {
-    host: String,
-}
-
-impl Resolve for At {
-    fn resolve(&self, _name: Name) -> Resolving {
-        let host = bare(&self.host).to_owned();
-        Box::pin(async move {
-            let found: io::Result<Vec<_>> = tokio::net::lookup_host((host, 0)).await.map(Iterator::collect);
-            Ok(Box::new(found?.into_iter()) as Addrs)
-        })
-    }
+    Ok(bare(&host).to_owned())
 }

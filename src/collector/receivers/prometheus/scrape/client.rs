@@ -6,10 +6,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::Client;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 
 use super::credentials::Secret;
+use crate::collector::host::Renamed;
 use crate::collector::tls::{Keys, Material, Version, connection_words, is_name};
 
 /// How the settings are named in what is said about a scrape.
@@ -150,7 +150,7 @@ fn secure(settings: &ClientSettings, contents: &[String]) -> Result<Client, Stri
     let protocols: &[&str] = if has_http2(settings) { &["h2", "http/1.1"] } else { &["http/1.1"] };
     let mut builder = base(settings).tls_backend_preconfigured(material.configure(protocols)?);
     if let (Some(name), Some(host)) = (tls.told_name(), &settings.named_host) {
-        builder = builder.dns_resolver(Arc::new(Named { name: name.to_owned(), host: host.clone() }));
+        builder = builder.dns_resolver(Arc::new(Renamed { name: name.to_owned(), host: host.clone() }));
     }
     builder.build().map_err(|error| cause(&error))
 }
@@ -158,22 +158,6 @@ fn secure(settings: &ClientSettings, contents: &[String]) -> Result<Client, Stri
 /// Whether HTTP/2 may be used. Where the URL has another name than the host's, only HTTP/1.1 can say which host is meant.
 fn has_http2(settings: &ClientSettings) -> bool {
     settings.http2 && settings.named_host.is_none()
-}
-
-/// Resolves one name as another host, so that a certificate is checked for the name.
-struct Named {
-    name: String,
-    host: String,
-}
-
-impl Resolve for Named {
-    fn resolve(&self, name: Name) -> Resolving {
-        let host = if name.as_str() == self.name { self.host.clone() } else { name.as_str().to_owned() };
-        Box::pin(async move {
-            let found: std::io::Result<Vec<_>> = tokio::net::lookup_host((host, 0)).await.map(Iterator::collect);
-            Ok(Box::new(found?.into_iter()) as Addrs)
-        })
-    }
 }
 
 /// What went wrong, without the URL: it may hold secrets.
