@@ -14,7 +14,7 @@ use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factor
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
-use crate::procfs::own_memory;
+use crate::procfs::{Proc, own_memory};
 
 /// The kind.
 pub const FACTORY: Factory<dyn Processor> =
@@ -108,12 +108,12 @@ fn check_collections(section: &mut Section<'_>) {
     }
 }
 
-/// What this process may have: the limit of its control group, or the machine's memory.
+/// What this process may have: the limit of its control group, as far as it can be seen, or the machine's memory.
 fn total_memory() -> Option<u64> {
-    let mut system = sysinfo::System::new().ok()?;
-    system.refresh_memory();
-    let group = system.cgroup_limits().map(|limits| limits.total_memory).filter(|total| *total > 0);
-    group.or(Some(system.total_memory())).filter(|total| *total > 0)
+    let proc = Proc::default();
+    let machine = Some(proc.host_memory().total).filter(|total| *total > 0);
+    let group = proc.cgroups().memory(std::process::id().cast_signed()).and_then(|group| group.limit());
+    machine.into_iter().chain(group).min()
 }
 
 /// Resident memory of this process that it shares with no file, in bytes.
