@@ -60,7 +60,10 @@ pub async fn flush(
     if exporters.is_empty() {
         let problem = Problem::new("no exporter has a storage: there is nothing to send");
         return Err(problem
-            .hint("`sending_queue: {storage: file_storage}` of an exporter makes it keep what it cannot send")
+            .hint(
+                "`sending_queue: {storage: file_storage}` of an exporter makes it keep what it cannot send; in a job \
+                 `otel.queue = \"disk\"`",
+            )
             .into());
     }
     let unset: Problems = unset

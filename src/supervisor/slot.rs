@@ -106,7 +106,8 @@ impl Slot {
         let Some(copier) = self.copier.get() else { return };
         let Finishing { filed, mut shown } = copier.finish();
         if timeout(FILED, filed).await.is_err() {
-            let message = format!("the end of its output is not in its log: it was not written within {FILED:?}");
+            let seconds = FILED.as_secs();
+            let message = format!("the end of its output is not in its log: it was not written within {seconds} s");
             sink.warn(Some(name), message, None);
         }
         // Somebody who does not read gymrun's own output must not keep it here for ever.

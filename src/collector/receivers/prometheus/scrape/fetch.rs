@@ -9,6 +9,7 @@ use super::super::config::TargetSettings;
 use super::super::record::{Failure, Page};
 use super::client::{ClientSettings, Clients, cause};
 use super::credentials::{Authorization, Secret, header_value};
+use crate::collector::duration::about;
 use crate::collector::encoding::{Encoding, Unreadable};
 use crate::collector::secrets::Secrets;
 
@@ -80,7 +81,7 @@ impl Fetcher {
         }
         match tokio::time::timeout(target.timeout, self.get(target)).await {
             Ok(page) => page,
-            Err(_) => Err(format!("no complete answer within {:?}", target.timeout).into()),
+            Err(_) => Err(format!("no complete answer within {}", about(target.timeout)).into()),
         }
     }
 

@@ -133,7 +133,7 @@ async fn what_fails_says_why() {
         (target(port, "/nothing", 60_000), "HTTP 404"),
         (target(1, "/metrics", 60_000), "cannot connect: "),
         (unfollowed, "HTTP 307"),
-        (slow, "no complete answer within 50ms"),
+        (slow, "no complete answer within 50 ms"),
         (large, "not smaller than `body_size_limit` (4 bytes)"),
         (unreadable, "cannot read /no/secret"),
         (no_url, "no address at all"),
