@@ -136,6 +136,12 @@ impl Running for Stateless {
 pub trait Consumer: Send + Sync {
     /// Takes over one payload, or refuses it as a whole.
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>>;
+
+    /// Ends when it has dealt with most of what it took. Whoever makes large payloads waits for that before the next one, for
+    /// a while.
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Where a component hands its payloads on: one consumer or several.
@@ -177,6 +183,11 @@ impl Next {
     /// Hands on to one.
     pub fn to(consumer: impl Consumer + 'static) -> Self {
         Self::new(vec![Arc::new(consumer)])
+    }
+
+    /// Ends when all of them have dealt with most of what they took.
+    pub async fn ready(&self) {
+        join_all(self.consumers.iter().map(|taker| taker.consumer.ready())).await;
     }
 
     /// Hands `payload` on; refused if one of the consumers refused it (for good, if one of them did so for good).

@@ -35,6 +35,10 @@ impl Default for Patience {
     }
 }
 
+/// What is read of a connection at once, and the longest head of a request. Each connection keeps a buffer of that size while
+/// much comes over it.
+const READ_BUFFER: usize = 64 << 10;
+
 const MINUTE: Duration = Duration::from_mins(1);
 
 impl Patience {
@@ -69,6 +73,7 @@ pub async fn serve(mut connections: Connections, router: Router, patience: Patie
         .timer(TokioTimer::new())
         .header_read_timeout(patience.head)
         .keep_alive(patience.keep_alive)
+        .max_buf_size(READ_BUFFER)
         .half_close(true);
     let open = GracefulShutdown::new();
     let router = TowerToHyperService::new(router);

@@ -133,9 +133,15 @@ impl Payload {
         if parts.len() > 1 { parts.concat() } else { parts.pop().map(Vec::from).unwrap_or_default() }
     }
 
-    /// The same in parts, one after the other: long runs of items are shared, the rest is written anew.
+    /// The same in parts, one after the other, that hold nothing but what is in them: whoever has dealt with one can let go
+    /// of it.
     #[must_use]
-    pub fn encode_parts(&self) -> Vec<Bytes> {
+    pub fn into_parts(self) -> Vec<Bytes> {
+        self.encode_parts()
+    }
+
+    /// Long runs of items are shared, the rest is written anew.
+    fn encode_parts(&self) -> Vec<Bytes> {
         let mut parts = Parts::default();
         for entry in &self.resources {
             let mut resource = Writer::new();

@@ -1,6 +1,8 @@
 //! Arbitrary requests through the wire form and JSON, checked against the decoded messages of
 //! opentelemetry-proto; arbitrary bytes, which must be refused and never do harm.
 
+use std::sync::Arc;
+
 use gymrun::otlp::{Payload, Signal};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -11,6 +13,7 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::{
     Gauge, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, number_data_point,
 };
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use prost::Message;
@@ -39,6 +42,17 @@ fn check<M: Message + Default + PartialEq + std::fmt::Debug>(signal: Signal, req
     let read = Payload::from_json(signal, &line).expect("valid JSON");
     prop_assert_eq!(text_of(&read), text_of(&payload), "JSON again");
     prop_assert_eq!(read.item_count(), payload.item_count());
+
+    let (mut parts, mut sizes) = (Vec::new(), Vec::new());
+    let mut last = Vec::new();
+    payload.clone().write_json_in_parts(&mut last, &mut |part, size| {
+        parts.append(part);
+        sizes.push(size);
+    });
+    parts.append(&mut last);
+    prop_assert_eq!(parts, line, "JSON in parts");
+    prop_assert!(sizes.iter().sum::<usize>() <= payload.size(), "{:?} of {}", sizes, payload.size());
+    prop_assert_eq!(payload.clone().into_parts().concat(), encoded, "the wire form in parts");
 
     for most in [1, 2, 3, payload.item_count().div_ceil(2), usize::MAX] {
         let (mut left, most) = (payload.item_count(), most.max(1));
@@ -168,4 +182,22 @@ fn deep_nesting_is_refused() {
     let body = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{{"body":{values}"#);
     let error = Payload::from_json(Signal::Logs, body.as_bytes()).expect_err("refused").to_string();
     assert!(error.contains("nested too deeply"), "{error}");
+}
+
+/// Of a large payload there is no more in memory than what is still to be written.
+#[test]
+fn a_resource_that_is_written_is_let_go_of() {
+    let entry = || ResourceLogs {
+        resource: Some(Resource::default()),
+        scope_logs: vec![ScopeLogs { log_records: vec![LogRecord::default(); 2], ..ScopeLogs::default() }],
+        ..ResourceLogs::default()
+    };
+    let request = ExportLogsServiceRequest { resource_logs: vec![entry(), entry(), entry()] };
+    let payload = Payload::decode(Signal::Logs, request.encode_to_vec()).expect("valid");
+    let resources: Vec<_> = payload.resources.iter().map(|entry| Arc::downgrade(&entry.resource)).collect();
+    let mut held = Vec::new();
+    payload.write_json_in_parts(&mut Vec::new(), &mut |_, _| {
+        held.push(resources.iter().filter(|resource| resource.strong_count() > 0).count());
+    });
+    assert_eq!(held, [3, 3, 2, 2, 1, 1]);
 }

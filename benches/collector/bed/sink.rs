@@ -21,7 +21,7 @@ pub struct Sink {
 #[derive(Default)]
 struct Received {
     /// Requests of spans that are not counted yet: that costs more than taking them.
-    waiting: Vec<(bool, Bytes)>,
+    waiting: Vec<(bool, Bytes, Instant)>,
     totals: Totals,
     /// The largest request of metrics.
     metrics: (bool, Bytes),
@@ -37,6 +37,8 @@ pub struct Totals {
     pub plain_bytes: u64,
     /// When the newest one came.
     pub newest: Option<Instant>,
+    /// How many spans had come before the newest one, and when the last of them came.
+    pub before_newest: Option<(u64, Instant)>,
 }
 
 impl Sink {
@@ -59,18 +61,17 @@ impl Sink {
     /// Sums of all that came.
     pub fn totals(&self) -> Totals {
         let waiting = std::mem::take(&mut self.state.lock().expect("lock").waiting);
-        let mut new = Totals::default();
-        for (compressed, body) in waiting {
+        let mut totals = self.state.lock().expect("lock").totals;
+        for (compressed, body, came) in waiting {
             let plain = decompress(compressed, &body);
-            new.spans += spans_in(&plain);
-            new.bytes += body.len() as u64;
-            new.plain_bytes += plain.len() as u64;
+            totals.before_newest = totals.newest.map(|before| (totals.spans, before));
+            totals.newest = Some(came);
+            totals.spans += spans_in(&plain);
+            totals.bytes += body.len() as u64;
+            totals.plain_bytes += plain.len() as u64;
         }
-        let totals = &mut self.state.lock().expect("lock").totals;
-        totals.spans += new.spans;
-        totals.bytes += new.bytes;
-        totals.plain_bytes += new.plain_bytes;
-        *totals
+        self.state.lock().expect("lock").totals = totals;
+        totals
     }
 
     /// The largest request of metrics, decompressed.
@@ -94,8 +95,7 @@ async fn take(State(state): State<Arc<Mutex<Received>>>, uri: Uri, headers: Head
     let compressed = headers.get(header::CONTENT_ENCODING).is_some_and(|name| name == "gzip");
     let mut state = state.lock().expect("lock");
     if uri.path().ends_with("/v1/traces") {
-        state.waiting.push((compressed, body));
-        state.totals.newest = Some(Instant::now());
+        state.waiting.push((compressed, body, Instant::now()));
     } else if uri.path().ends_with("/v1/metrics") && body.len() > state.metrics.1.len() {
         state.metrics = (compressed, body);
     }

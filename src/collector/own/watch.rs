@@ -114,4 +114,8 @@ impl Consumer for Behind {
         self.flow.outgoing.add(payload.item_count());
         Box::pin(self.next.consume(payload))
     }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.next.ready())
+    }
 }

@@ -5,7 +5,9 @@
 //! makes no difference in which order a sender writes, whether it repeats fields (the last one counts,
 //! messages are joined), or mixes lists.
 
-use crate::otlp::payload::{Payload, Signal};
+use std::borrow::Borrow;
+
+use crate::otlp::payload::{Payload, ResourceItems, Signal};
 use crate::otlp::records::{Items, Metric};
 use crate::otlp::resource::Resource;
 use crate::otlp::schema::{self, Field, FieldKind, Message, Presence};
@@ -27,42 +29,53 @@ const fn keys(signal: Signal) -> [&'static str; 3] {
 impl Payload {
     /// Appends the export request as OTLP/JSON, without a line end; an empty one is `{}`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
-        self.write_json_in_parts(out, &mut |_| ());
+        write_request(out, self.signal, &self.resources, &mut |_, _| ());
     }
 
-    /// The same; after each item `between` may take away what was written so far.
-    pub fn write_json_in_parts(&self, out: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>)) {
-        let [resources, scopes, items] = keys(self.signal);
-        let mut request = Object::start(out);
-        request.list(resources, &self.resources, |out, entry| {
+    /// The same; after each item `between` may take away what was written so far, and is told about how many bytes of wire
+    /// form that item was. Each resource is let go of, with its items, once it is written.
+    pub fn write_json_in_parts(self, out: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>, usize)) {
+        write_request(out, self.signal, self.resources, between);
+    }
+}
+
+fn write_request(
+    out: &mut Vec<u8>,
+    signal: Signal,
+    entries: impl IntoIterator<Item: Borrow<ResourceItems>>,
+    between: &mut dyn FnMut(&mut Vec<u8>, usize),
+) {
+    let [resources, scopes, items] = keys(signal);
+    let mut request = Object::start(out);
+    request.list(resources, entries, |out, entry| {
+        let entry = entry.borrow();
+        let mut object = Object::start(out);
+        object.key("\"resource\":");
+        write_resource(object.out, &entry.resource);
+        object.list(scopes, &entry.scopes, |out, scope| {
             let mut object = Object::start(out);
-            object.key("\"resource\":");
-            write_resource(object.out, &entry.resource);
-            object.list(scopes, &entry.scopes, |out, scope| {
-                let mut object = Object::start(out);
-                object.key("\"scope\":");
-                write_message(object.out, &scope.scope, &schema::SCOPE);
-                let item = self.signal.item();
-                match &scope.items {
-                    Items::Records(records) => {
-                        object.list(items, records.iter(), |out, record| {
-                            write_message(out, record, item);
-                            between(out);
-                        });
-                    }
-                    Items::Metrics(metrics) => object.list(items, metrics, |out, metric| {
-                        write_metric(out, metric);
-                        between(out);
-                    }),
+            object.key("\"scope\":");
+            write_message(object.out, &scope.scope, &schema::SCOPE);
+            let item = signal.item();
+            match &scope.items {
+                Items::Records(records) => {
+                    object.list(items, records.iter(), |out, record| {
+                        write_message(out, record, item);
+                        between(out, record.len());
+                    });
                 }
-                object.text("\"schemaUrl\":", scope.schema_url.as_bytes());
-                object.end();
-            });
-            object.text("\"schemaUrl\":", entry.schema_url.as_bytes());
+                Items::Metrics(metrics) => object.list(items, metrics, |out, metric| {
+                    write_metric(out, metric);
+                    between(out, metric.rest().len());
+                }),
+            }
+            object.text("\"schemaUrl\":", scope.schema_url.as_bytes());
             object.end();
         });
-        request.end();
-    }
+        object.text("\"schemaUrl\":", entry.schema_url.as_bytes());
+        object.end();
+    });
+    request.end();
 }
 
 /// An object that is being written: commas where they belong.

@@ -137,6 +137,10 @@ impl Consumer for File {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(self.writer.write(&self.context, payload))
     }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.writer.ready())
+    }
 }
 
 struct Open {

@@ -20,12 +20,13 @@ impl Form {
         self == Self { protobuf: false, zstd: None }
     }
 
-    /// Appends one message; `between` may take away what there is of a long one.
+    /// Appends one message; `between` may take away what there is of a long one, and is told about how many bytes of the
+    /// payload that has let go of.
     pub fn write(
         self,
-        payload: &Payload,
+        payload: Payload,
         out: &mut Vec<u8>,
-        between: &mut dyn FnMut(&mut Vec<u8>),
+        between: &mut dyn FnMut(&mut Vec<u8>, usize),
     ) -> std::io::Result<()> {
         if self.is_lines() {
             payload.write_json_in_parts(out, between);

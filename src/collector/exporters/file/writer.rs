@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
@@ -28,6 +29,9 @@ const LARGE: usize = 128 << 10;
 
 /// From this size on, whoever hands in waits until some was written.
 const FULL: usize = 4 << 20;
+
+/// Below this size the next large payload may be made.
+const LITTLE: usize = 1 << 20;
 
 /// The writers of one collector by path.
 #[derive(Default)]
@@ -119,7 +123,23 @@ pub(super) struct Writer {
 struct Waiting {
     some: Notify,
     much: Notify,
-    room: Notify,
+    /// Less than before is unwritten: some limit was passed.
+    less: Notify,
+    /// About how many bytes are left of the payloads that are being written.
+    writing: AtomicUsize,
+}
+
+impl Waiting {
+    /// About so many bytes of what is being written are in the file; `usize::MAX`: it is at its end.
+    fn written(&self, size: usize) {
+        let before = self.writing.load(Ordering::Relaxed);
+        let after = before.saturating_sub(size);
+        // Nobody else changes it meanwhile.
+        self.writing.store(after, Ordering::Relaxed);
+        if after == 0 || before / LITTLE != after / LITTLE {
+            self.less.notify_waiters();
+        }
+    }
 }
 
 #[derive(Default)]
@@ -131,8 +151,6 @@ struct Pending {
     size: usize,
     /// The writer itself: it stays until they are written, even if nobody else holds it.
     keeper: Option<Arc<Writer>>,
-    /// The same of those that are being written.
-    writing: usize,
 }
 
 struct Message {
@@ -162,14 +180,24 @@ impl Writer {
         }
     }
 
-    /// Takes one payload; waits while too much is unwritten.
-    pub async fn write(self: &Arc<Self>, context: &Context, payload: Payload) -> Result<(), Refusal> {
-        while self.pending().is_full() {
-            let room = self.waiting.room.notified();
-            if self.pending().is_full() {
-                room.await;
+    /// Waits until little is unwritten.
+    pub async fn ready(&self) {
+        self.wait_below(LITTLE).await;
+    }
+
+    /// Waits while so much is unwritten, or more.
+    async fn wait_below(&self, size: usize) {
+        while self.unwritten() >= size {
+            let less = self.waiting.less.notified();
+            if self.unwritten() >= size {
+                less.await;
             }
         }
+    }
+
+    /// Takes one payload; waits while too much is unwritten.
+    pub async fn write(self: &Arc<Self>, context: &Context, payload: Payload) -> Result<(), Refusal> {
+        self.wait_below(FULL).await;
         let (first, large) = {
             let mut pending = self.pending();
             let first = pending.payloads.is_empty();
@@ -195,14 +223,19 @@ impl Writer {
 
     async fn write_out(&self) {
         let writing = self.writing.lock().await;
-        let Pending { payloads, messages, .. } = self.pending().take();
+        let Pending { payloads, messages, .. } = self.take();
         if payloads.is_empty() {
             return;
         }
-        let (output, form) = (self.output.clone(), self.form);
+        let (output, form, waiting) = (self.output.clone(), self.form, self.waiting.clone());
         let written = tokio::task::spawn_blocking(move || {
             let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-            output.write(payloads, |payload, buffer, between| form.write(&payload, buffer, between))
+            output.write(payloads, |payload, buffer, between| {
+                form.write(payload, buffer, &mut |buffer, size| {
+                    waiting.written(size);
+                    between(buffer);
+                })
+            })
         });
         let (written, why) = match written.await {
             Ok(written) => {
@@ -211,9 +244,8 @@ impl Writer {
             }
             Err(_) => (Written::default(), Broken::Panicked),
         };
-        self.pending().writing = 0;
+        self.waiting.written(usize::MAX);
         drop(writing);
-        self.waiting.room.notify_waiters();
         for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {
             owed.settled();
             match written.broken.get(&place).or((place >= written.decided).then_some(&why)) {
@@ -221,6 +253,19 @@ impl Writer {
                 Some(why) => context.count_dropped(signal, items, &self.refusal(why)),
             }
         }
+    }
+
+    /// Takes all to be written.
+    fn take(&self) -> Pending {
+        let mut pending = self.pending();
+        self.waiting.writing.store(pending.size, Ordering::Relaxed);
+        std::mem::take(&mut *pending)
+    }
+
+    /// About how many bytes are not in the file.
+    fn unwritten(&self) -> usize {
+        let pending = self.pending();
+        pending.size + self.waiting.writing.load(Ordering::Relaxed)
     }
 
     fn refusal(&self, why: &Broken) -> Refusal {
@@ -239,16 +284,6 @@ impl Writer {
 }
 
 impl Pending {
-    fn is_full(&self) -> bool {
-        self.size + self.writing >= FULL
-    }
-
-    /// Takes all to be written.
-    fn take(&mut self) -> Self {
-        let empty = Self { writing: self.size, ..Self::default() };
-        std::mem::replace(self, empty)
-    }
-
     fn add(&mut self, context: &Context, payload: Payload) {
         let (context, signal, items) = (context.clone(), payload.signal, payload.item_count());
         let owed = context.owe(signal, items);
@@ -292,6 +327,33 @@ mod tests {
         assert!(text.ends_with('\n'));
         assert!(text.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
         assert_eq!(one.counters.total(Signal::Traces, &Tally::Written), 9);
+    }
+
+    #[tokio::test]
+    async fn it_is_ready_when_little_is_unwritten_and_full_before_that() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("x.jsonl");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        // Both ends, so that opening does not wait; what is written does, until it is read.
+        let mut pipe = fs::File::options().read(true).write(true).open(&path).expect("opens");
+        let context = testing::context("exporters/file");
+        let mut settings = settings(&path);
+        settings.append = true;
+        let writer = context.shared.get::<Writers>().open(&settings, &context).await.expect("opens");
+        let spans = 150_000;
+        writer.write(&context, testing::spans(spans)).await.expect("takes");
+        assert!(writer.unwritten() >= FULL);
+        let soon = Duration::from_millis(20);
+        assert!(tokio::time::timeout(soon, writer.ready()).await.is_err());
+        assert!(tokio::time::timeout(soon, writer.write(&context, testing::spans(1))).await.is_err());
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 20];
+            while std::io::Read::read(&mut pipe, &mut buffer).is_ok_and(|read| read > 0) {}
+        });
+        writer.ready().await;
+        assert!(writer.unwritten() < LITTLE);
+        testing::eventually(|| context.counters.total(Signal::Traces, &Tally::Written) == spans as u64).await;
+        assert_eq!(writer.unwritten(), 0);
     }
 
     #[tokio::test]

@@ -124,11 +124,11 @@ impl Grpc {
 const TIMEOUT: header::HeaderName = header::HeaderName::from_static("grpc-timeout");
 
 impl Transport for Grpc {
-    fn encode(&self, payload: &Payload) -> std::io::Result<Bytes> {
+    fn encode(&self, payload: Payload) -> std::io::Result<Bytes> {
         // snappy means frames here, where HTTP means a block.
         let packed = match self.compression.name {
-            "snappy" => Compression { name: "x-snappy-framed", ..self.compression }.pack(&payload.encode_parts())?,
-            _ => self.compression.pack(&payload.encode_parts())?,
+            "snappy" => Compression { name: "x-snappy-framed", ..self.compression }.pack(payload.into_parts())?,
+            _ => self.compression.pack(payload.into_parts())?,
         };
         frame(&packed, !self.compression.name.is_empty())
     }

@@ -37,17 +37,17 @@ pub(super) struct Http {
 }
 
 impl Transport for Http {
-    fn encode(&self, payload: &Payload) -> std::io::Result<Bytes> {
+    fn encode(&self, payload: Payload) -> std::io::Result<Bytes> {
         let plain = if self.json {
             let mut text = Vec::new();
             payload.write_json(&mut text);
             vec![text.into()]
         } else {
-            payload.encode_parts()
+            payload.into_parts()
         };
         // A configured Content-Encoding says that what is sent is what was given.
         let sent_as_given = self.headers.contains_key(CONTENT_ENCODING);
-        let packed = if sent_as_given { plain.concat() } else { self.compression.pack(&plain)? };
+        let packed = if sent_as_given { plain.concat() } else { self.compression.pack(plain)? };
         Ok(packed.into())
     }
 

@@ -40,8 +40,8 @@ impl Compression {
         Self { name, level }
     }
 
-    /// The packed bytes of a request that comes in parts.
-    pub fn pack(self, parts: &[Bytes]) -> io::Result<Vec<u8>> {
+    /// The packed bytes of a request that comes in parts, which are let go of one by one.
+    pub fn pack(self, parts: Vec<Bytes>) -> io::Result<Vec<u8>> {
         let size: usize = parts.iter().map(Bytes::len).sum();
         let sized = || Vec::with_capacity(size / 4);
         match self.name {
@@ -71,11 +71,11 @@ impl Compression {
 
 fn write_all<W: Write>(
     mut encoder: W,
-    parts: &[Bytes],
+    parts: Vec<Bytes>,
     finish: impl FnOnce(W) -> io::Result<Vec<u8>>,
 ) -> io::Result<Vec<u8>> {
     for part in parts {
-        encoder.write_all(part)?;
+        encoder.write_all(&part)?;
     }
     finish(encoder)
 }

@@ -250,7 +250,7 @@ mod tests {
     }
 
     impl Transport for Endpoint {
-        fn encode(&self, _payload: &Payload) -> std::io::Result<Bytes> {
+        fn encode(&self, _payload: Payload) -> std::io::Result<Bytes> {
             Ok(Bytes::new())
         }
 

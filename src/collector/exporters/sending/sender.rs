@@ -18,8 +18,8 @@ use crate::otlp::{Payload, Signal};
 
 /// How a request travels.
 pub(in crate::collector::exporters) trait Transport: Send + Sync {
-    /// The request as it is sent, made once for all tries.
-    fn encode(&self, payload: &Payload) -> std::io::Result<Bytes>;
+    /// The request as it is sent, made once for all tries; the payload is let go of part by part.
+    fn encode(&self, payload: Payload) -> std::io::Result<Bytes>;
 
     /// Where to, as labels of the collector's own metrics.
     fn endpoint(&self) -> Labels;
@@ -64,9 +64,8 @@ impl Sender {
     async fn try_until_decided(&self, payload: Payload, items: usize) -> Result<(), Refusal> {
         let request = self
             .transport
-            .encode(&payload)
+            .encode(payload)
             .map_err(|error| Refusal::permanent("encoding", format!("the request cannot be compressed: {error}")))?;
-        drop(payload);
         let begin = Instant::now();
         let mut tries = 0_u32;
         let mut backoff = self.retry.map(Backoff::new);

@@ -27,7 +27,13 @@ pub const FACTORY: Factory<dyn Processor> =
     Factory { names: &["batch"], signals: Signals::Each(EVERY_SIGNAL), configure: read };
 
 /// Payloads that may wait for the task before their source has to.
-const CHANNEL: usize = 4;
+const CHANNEL: usize = 1;
+
+/// A batch of so many bytes is dealt with before the next one is gathered: two at once take twice the memory.
+const LARGE: usize = 1 << 20;
+
+/// For so long at most: a file system that takes seconds is no reason to take nothing.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Copy, Debug)]
 struct Settings {
@@ -206,6 +212,7 @@ impl Gatherer {
         let (signal, items) = (batch.signal, batch.item_count());
         self.items -= items.min(self.items);
         let bytes = self.meter.bytes_of(&batch);
+        let large = trigger == Trigger::Size && batch.size() >= LARGE;
         let mut stopping = self.stopping.clone();
         let late = async move {
             let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| deadline.clone());
@@ -224,6 +231,13 @@ impl Gatherer {
             Ok(()) => self.meter.count(items, bytes, trigger == Trigger::Size),
             Err(refusal) => self.context.count_dropped(signal, items, &refusal),
         }
+        if large {
+            let mut stopping = self.stopping.clone();
+            tokio::select! {
+                _ = tokio::time::timeout(LONGEST_WAIT, self.next.ready()) => {}
+                _ = stopping.wait_for(Option::is_some) => {}
+            }
+        }
     }
 }
 
@@ -241,6 +255,8 @@ impl Drop for Gatherer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::collector::counters::Tally;
     use crate::collector::testing::{Keeper, context, eventually, problems_of, spans};
@@ -292,6 +308,43 @@ mod tests {
         built.consumer.consume(spans(3)).await.expect("takes");
         eventually(|| keeper.counts() == [2, 1]).await;
         stop(built).await;
+    }
+
+    /// Takes all, and says that it has dealt with nothing as often as it is asked.
+    #[derive(Clone, Default)]
+    struct Slow {
+        keeper: Keeper,
+        asked: Arc<AtomicUsize>,
+    }
+
+    impl Consumer for Slow {
+        fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+            self.keeper.consume(payload)
+        }
+
+        fn ready(&self) -> BoxFuture<'_, ()> {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_batch_is_waited_for_but_not_for_long() {
+        let slow = Slow::default();
+        let settings = Settings { size: 2, most: 0, timeout: LONG };
+        let built =
+            settings.build(context("processors/batch"), Signal::Traces, Next::to(slow.clone())).expect("builds");
+        let large = 50_000;
+        assert!(spans(large).size() >= LARGE);
+        for (count, asked) in [(large, 1), (2, 1), (large, 2), (2, 2)] {
+            built.consumer.consume(spans(count)).await.expect("takes");
+            eventually(|| slow.keeper.counts().last() == Some(&count)).await;
+            eventually(|| slow.asked.load(Ordering::Relaxed) == asked).await;
+        }
+        // What waits at the stop is not large enough to be sent for its size.
+        built.consumer.consume(spans(1)).await.expect("takes");
+        stop(built).await;
+        assert_eq!(slow.keeper.counts(), [large, 2, large, 2, 1]);
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Request bodies, read up to a limit.
 
 use axum::body::{Body, HttpBody};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 
 use crate::collector::encoding::Unreadable;
@@ -10,26 +10,24 @@ use crate::collector::encoding::Unreadable;
 /// answer.
 const DISCARDED: usize = 256 * 1024 * 1024;
 
-/// The whole body as it came, of `limit` bytes at most.
+/// The whole body as it came, of `limit` bytes at most, in memory of its own size: payloads wait in it for others, and what
+/// was read of a connection is a part of its buffer.
 pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unreadable> {
-    let (mut first, mut collected, mut size) = (Bytes::new(), BytesMut::new(), 0);
+    let (mut collected, mut size) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Unreadable::Broken(format!("the body ends early: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         size += data.len();
         if size > limit {
             // Stops collecting; the memory is free again while the rest passes by.
-            (first, collected) = (Bytes::new(), BytesMut::new());
+            collected = Vec::new();
             if size > limit.saturating_add(DISCARDED) {
                 break;
             }
-        } else if first.is_empty() && collected.is_empty() {
-            first = data;
         } else {
             if collected.is_empty() {
                 let rest = usize::try_from(body.size_hint().lower()).unwrap_or(0);
-                collected.reserve((size + rest).min(limit));
-                collected.extend_from_slice(&std::mem::take(&mut first));
+                collected.reserve_exact(size.saturating_add(rest).min(limit));
             }
             collected.extend_from_slice(&data);
         }
@@ -37,5 +35,6 @@ pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unreadab
     if size > limit {
         return Err(Unreadable::TooLarge);
     }
-    Ok(if collected.is_empty() { first } else { collected.freeze() })
+    collected.shrink_to_fit();
+    Ok(collected.into())
 }
