@@ -15,6 +15,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio_util::sync::CancellationToken;
 
 use super::accept::Connections;
+use super::portions::Portions;
 use super::section::Section;
 use crate::diag::Problem;
 
@@ -34,10 +35,6 @@ impl Default for Patience {
         Self { head: Some(MINUTE), body: None, keep_alive: true }
     }
 }
-
-/// What is read of a connection at once, and the longest head of a request. Each connection keeps a buffer of that size while
-/// much comes over it.
-const READ_BUFFER: usize = 64 << 10;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -73,7 +70,6 @@ pub async fn serve(mut connections: Connections, router: Router, patience: Patie
         .timer(TokioTimer::new())
         .header_read_timeout(patience.head)
         .keep_alive(patience.keep_alive)
-        .max_buf_size(READ_BUFFER)
         .half_close(true);
     let open = GracefulShutdown::new();
     let router = TowerToHyperService::new(router);
@@ -88,7 +84,7 @@ pub async fn serve(mut connections: Connections, router: Router, patience: Patie
             request.extensions_mut().insert(ConnectInfo(peer));
             router.call(request)
         });
-        let connection = open.watch(builder.serve_connection(TokioIo::new(stream), service));
+        let connection = open.watch(builder.serve_connection(TokioIo::new(Portions::of(stream)), service));
         // What a client does wrong is answered, or it is gone.
         tokio::spawn(async move { drop(connection.await) });
     }

@@ -41,6 +41,7 @@ pub mod own;
 mod pattern;
 mod percent;
 pub mod pipelines;
+mod portions;
 pub mod processors;
 pub mod receivers;
 pub mod refusal;

@@ -1,5 +1,6 @@
 //! The `file` exporter: each payload as one message of a file, by default a line of OTLP/JSON.
 
+mod backlog;
 mod config;
 mod form;
 mod groups;

@@ -10,11 +10,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
+use super::backlog::{Backlog, STEP};
 use super::config::Settings;
 use super::form::Form;
 use super::output::{Broken, Output, Written};
@@ -28,10 +28,10 @@ use crate::otlp::{Payload, Signal};
 const LARGE: usize = 128 << 10;
 
 /// From this size on, whoever hands in waits until some was written.
-const FULL: usize = 4 << 20;
+const FULL: usize = 4 * STEP;
 
 /// Below this size the next large payload may be made.
-const LITTLE: usize = 1 << 20;
+const LITTLE: usize = STEP;
 
 /// The writers of one collector by path.
 #[derive(Default)]
@@ -114,6 +114,7 @@ pub(super) struct Writer {
     form: Form,
     output: Arc<Mutex<Output>>,
     pending: Mutex<Pending>,
+    backlog: Arc<Backlog>,
     waiting: Arc<Waiting>,
     /// Held during a write, so that messages keep their order.
     writing: tokio::sync::Mutex<()>,
@@ -123,23 +124,6 @@ pub(super) struct Writer {
 struct Waiting {
     some: Notify,
     much: Notify,
-    /// Less than before is unwritten: some limit was passed.
-    less: Notify,
-    /// About how many bytes are left of the payloads that are being written.
-    writing: AtomicUsize,
-}
-
-impl Waiting {
-    /// About so many bytes of what is being written are in the file; `usize::MAX`: it is at its end.
-    fn written(&self, size: usize) {
-        let before = self.writing.load(Ordering::Relaxed);
-        let after = before.saturating_sub(size);
-        // Nobody else changes it meanwhile.
-        self.writing.store(after, Ordering::Relaxed);
-        if after == 0 || before / LITTLE != after / LITTLE {
-            self.less.notify_waiters();
-        }
-    }
 }
 
 #[derive(Default)]
@@ -175,6 +159,7 @@ impl Writer {
             form: settings.form,
             output: Arc::new(Mutex::new(output)),
             pending: Mutex::default(),
+            backlog: Arc::default(),
             waiting: Arc::default(),
             writing: tokio::sync::Mutex::default(),
         }
@@ -182,26 +167,16 @@ impl Writer {
 
     /// Waits until little is unwritten.
     pub async fn ready(&self) {
-        self.wait_below(LITTLE).await;
-    }
-
-    /// Waits while so much is unwritten, or more.
-    async fn wait_below(&self, size: usize) {
-        while self.unwritten() >= size {
-            let less = self.waiting.less.notified();
-            if self.unwritten() >= size {
-                less.await;
-            }
-        }
+        self.backlog.below(LITTLE).await;
     }
 
     /// Takes one payload; waits while too much is unwritten.
     pub async fn write(self: &Arc<Self>, context: &Context, payload: Payload) -> Result<(), Refusal> {
-        self.wait_below(FULL).await;
+        self.backlog.below(FULL).await;
         let (first, large) = {
             let mut pending = self.pending();
             let first = pending.payloads.is_empty();
-            pending.add(context, payload);
+            self.backlog.add(pending.add(context, payload));
             pending.keeper.get_or_insert_with(|| self.clone());
             (first, pending.size >= LARGE)
         };
@@ -223,16 +198,16 @@ impl Writer {
 
     async fn write_out(&self) {
         let writing = self.writing.lock().await;
-        let Pending { payloads, messages, .. } = self.take();
+        let Pending { payloads, messages, size, .. } = std::mem::take(&mut *self.pending());
         if payloads.is_empty() {
             return;
         }
-        let (output, form, waiting) = (self.output.clone(), self.form, self.waiting.clone());
+        let (output, form, writing_these) = (self.output.clone(), self.form, self.backlog.begin(size));
         let written = tokio::task::spawn_blocking(move || {
             let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
             output.write(payloads, |payload, buffer, between| {
                 form.write(payload, buffer, &mut |buffer, size| {
-                    waiting.written(size);
+                    writing_these.written(size);
                     between(buffer);
                 })
             })
@@ -244,7 +219,6 @@ impl Writer {
             }
             Err(_) => (Written::default(), Broken::Panicked),
         };
-        self.waiting.written(usize::MAX);
         drop(writing);
         for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {
             owed.settled();
@@ -253,19 +227,6 @@ impl Writer {
                 Some(why) => context.count_dropped(signal, items, &self.refusal(why)),
             }
         }
-    }
-
-    /// Takes all to be written.
-    fn take(&self) -> Pending {
-        let mut pending = self.pending();
-        self.waiting.writing.store(pending.size, Ordering::Relaxed);
-        std::mem::take(&mut *pending)
-    }
-
-    /// About how many bytes are not in the file.
-    fn unwritten(&self) -> usize {
-        let pending = self.pending();
-        pending.size + self.waiting.writing.load(Ordering::Relaxed)
     }
 
     fn refusal(&self, why: &Broken) -> Refusal {
@@ -284,12 +245,14 @@ impl Writer {
 }
 
 impl Pending {
-    fn add(&mut self, context: &Context, payload: Payload) {
+    /// Gives its size.
+    fn add(&mut self, context: &Context, payload: Payload) -> usize {
         let (context, signal, items) = (context.clone(), payload.signal, payload.item_count());
-        let owed = context.owe(signal, items);
+        let (owed, size) = (context.owe(signal, items), payload.size());
         self.messages.push(Message { context, signal, items, owed });
-        self.size += payload.size();
+        self.size += size;
         self.payloads.push(payload);
+        size
     }
 }
 
@@ -342,7 +305,7 @@ mod tests {
         let writer = context.shared.get::<Writers>().open(&settings, &context).await.expect("opens");
         let spans = 150_000;
         writer.write(&context, testing::spans(spans)).await.expect("takes");
-        assert!(writer.unwritten() >= FULL);
+        assert!(writer.backlog.size() >= FULL);
         let soon = Duration::from_millis(20);
         assert!(tokio::time::timeout(soon, writer.ready()).await.is_err());
         assert!(tokio::time::timeout(soon, writer.write(&context, testing::spans(1))).await.is_err());
@@ -351,9 +314,9 @@ mod tests {
             while std::io::Read::read(&mut pipe, &mut buffer).is_ok_and(|read| read > 0) {}
         });
         writer.ready().await;
-        assert!(writer.unwritten() < LITTLE);
+        assert!(writer.backlog.size() < LITTLE);
         testing::eventually(|| context.counters.total(Signal::Traces, &Tally::Written) == spans as u64).await;
-        assert_eq!(writer.unwritten(), 0);
+        assert_eq!(writer.backlog.size(), 0);
     }
 
     #[tokio::test]
