@@ -16,10 +16,10 @@ use crate::collector::config::Config;
 use crate::collector::flush::flush;
 use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
-use crate::collector::run::{Failure, Kept, Surroundings, run as run_collector};
+use crate::collector::run::{Failure, Kept, Shed, Surroundings, run as run_collector};
 use crate::collector::source::Source;
 use crate::diag::{Problem, Problems, render};
-use crate::process::{OsSignals, Told, set_up_allocator, shed_memory};
+use crate::process::{OsSignals, Told, set_up_allocator, shed_free_memory, shed_memory, take_all_descriptors};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -102,6 +102,8 @@ const FREE_MEMORY_KEPT: Duration = Duration::from_secs(10);
 
 fn serve(sources: &[Source]) -> Result<i32, Problems> {
     set_up_allocator();
+    // Each client has one.
+    take_all_descriptors();
     let first = Texts::load(sources, &environment)?;
     let runtime = runtime()?;
     let result = serve_on(&runtime, sources, first);
@@ -127,6 +129,7 @@ fn serve_on(runtime: &Runtime, sources: &[Source], first: (Config, Texts)) -> Re
         delivery: Some(directory(sources)),
         kept: Kept::default(),
         ready: shed_memory,
+        shed: Shed(shed_free_memory),
     };
     let mut signals = {
         let _guard = runtime.enter();

@@ -72,6 +72,9 @@ pub async fn serve(mut connections: Connections, router: Router, patience: Patie
         .keep_alive(patience.keep_alive)
         .half_close(true);
     let open = GracefulShutdown::new();
+    // Whoever gives this up gives its connections up.
+    let gone = CancellationToken::new();
+    let _gone = gone.clone().drop_guard();
     let router = TowerToHyperService::new(router);
     loop {
         let (stream, peer) = tokio::select! {
@@ -86,7 +89,7 @@ pub async fn serve(mut connections: Connections, router: Router, patience: Patie
         });
         let connection = open.watch(builder.serve_connection(TokioIo::new(Portions::of(stream)), service));
         // What a client does wrong is answered, or it is gone.
-        tokio::spawn(async move { drop(connection.await) });
+        tokio::spawn(gone.clone().run_until_cancelled_owned(async move { drop(connection.await) }));
     }
     drop(connections);
     open.shutdown().await;

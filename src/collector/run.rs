@@ -31,6 +31,18 @@ pub struct Surroundings {
     pub kept: Kept,
     /// Called when everything is ready.
     pub ready: fn(),
+    /// Gives back memory that is free, where it is short.
+    pub shed: Shed,
+}
+
+/// See [`Surroundings::shed`]; nothing unless it is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Shed(pub fn());
+
+impl Default for Shed {
+    fn default() -> Self {
+        Self(|| ())
+    }
 }
 
 /// What outlives a reload.
@@ -82,6 +94,7 @@ pub async fn run(
         shared: Shared::default(),
     };
     context.shared.put(surroundings.kept.files);
+    context.shared.put(Arc::new(surroundings.shed));
     context.shared.get::<OwnResource>().set(with_defaults(&config.telemetry.resource));
     context.shared.get::<Credentials>().set(config.credentials.clone());
     for warning in &config.warnings {
@@ -189,7 +202,8 @@ mod tests {
             let owed = context.owe(Signal::Logs, 3);
             let kept = Kept { counters: context.counters.clone(), ..Kept::default() };
             let delivery = Some(directory.path().to_owned());
-            let surroundings = Surroundings { sink: Arc::new(|_| ()), delivery, kept, ready: || () };
+            let surroundings =
+                Surroundings { sink: Arc::new(|_| ()), delivery, kept, ready: || (), shed: Shed::default() };
             let config = load_config(&text, &|_| None).expect("a configuration");
             let ended = if is_stopped {
                 run(config, surroundings, ready(())).await

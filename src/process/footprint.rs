@@ -14,14 +14,25 @@ pub fn share_one_heap() {
 /// Gives back what only the start, or a busy moment, has needed: free pages of the heap, and the pages of the program's own file, of which
 /// the kernel maps many at once. Those that are needed again are mapped again, one after the other.
 pub fn shed_memory() {
+    shed_free_memory();
     #[cfg(target_env = "gnu")]
     {
-        #[expect(unsafe_code, reason = "nix wraps neither malloc_trim nor dl_iterate_phdr")]
-        // SAFETY: the first takes the allocator's own locks; the second calls `shed_segments` with what it promises, and
-        // nothing else.
+        #[expect(unsafe_code, reason = "nix does not wrap dl_iterate_phdr")]
+        // SAFETY: it calls `shed_segments` with what it promises, and nothing else.
+        unsafe {
+            libc::dl_iterate_phdr(Some(shed_segments), std::ptr::null_mut());
+        }
+    }
+}
+
+/// Gives back the free pages of the heap.
+pub fn shed_free_memory() {
+    #[cfg(target_env = "gnu")]
+    {
+        #[expect(unsafe_code, reason = "nix does not wrap malloc_trim")]
+        // SAFETY: it takes the allocator's own locks.
         unsafe {
             libc::malloc_trim(0);
-            libc::dl_iterate_phdr(Some(shed_segments), std::ptr::null_mut());
         }
     }
 }

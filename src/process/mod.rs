@@ -39,7 +39,7 @@ pub use copy::{Copier, CopyPlan, Finishing, Source};
 pub use descriptors::take_all_descriptors;
 pub use environment::Environment;
 pub use exit::Exit;
-pub use footprint::{share_one_heap, shed_memory};
+pub use footprint::{share_one_heap, shed_free_memory, shed_memory};
 pub use helper::Helper;
 pub use kill::{freeze, kill_group, send_signal, signal_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};

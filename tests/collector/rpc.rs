@@ -8,6 +8,8 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderMap, Response};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use tonic::Status;
 use tonic::client::Grpc;
 use tonic::service::Routes;
@@ -127,11 +129,32 @@ async fn take(State(sink): State<RpcSink>, request: Request) -> Response<Body> {
     }
 }
 
+const EXPORT: PathAndQuery = PathAndQuery::from_static("/opentelemetry.proto.collector.trace.v1.TraceService/Export");
+
+async fn client(port: u16) -> Grpc<Channel> {
+    let channel = Channel::from_shared(format!("http://127.0.0.1:{port}")).expect("an address").connect().await;
+    Grpc::new(channel.expect("a connection"))
+}
+
 /// Hands a message of spans to a collector; a status if it is not taken.
 pub async fn send_spans(port: u16, message: Vec<u8>) -> Result<(), Status> {
-    let channel = Channel::from_shared(format!("http://127.0.0.1:{port}")).expect("an address").connect().await;
-    let mut client = Grpc::new(channel.expect("a connection"));
+    let mut client = client(port).await;
     client.ready().await.expect("ready");
-    let path = PathAndQuery::from_static("/opentelemetry.proto.collector.trace.v1.TraceService/Export");
-    client.unary(tonic::Request::new(message.into()), path, Raw).await.map(drop)
+    client.unary(tonic::Request::new(message.into()), EXPORT, Raw).await.map(drop)
+}
+
+/// Begins a call that never ends; gives what will be answered, as soon as the collector knows of it.
+pub async fn half_call(port: u16) -> tokio::task::JoinHandle<Status> {
+    let mut client = client(port).await;
+    let mut half = client.clone();
+    half.ready().await.expect("ready");
+    let messages = stream::once(std::future::ready(Bytes::new())).chain(stream::pending());
+    let half = tokio::spawn(async move {
+        half.client_streaming(tonic::Request::new(messages), EXPORT, Raw).await.expect_err("it has no end")
+    });
+    // It has begun when another one behind it on the same connection is answered.
+    tokio::task::yield_now().await;
+    client.ready().await.expect("ready");
+    client.unary(tonic::Request::new(Bytes::new()), EXPORT, Raw).await.expect("taken");
+    half
 }

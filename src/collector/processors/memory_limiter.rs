@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals};
+use crate::collector::run::Shed;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
@@ -148,7 +149,12 @@ impl Limiter {
             return look.refuses;
         }
         // Without a number nothing is refused.
-        let memory = anonymous_memory().unwrap_or(0);
+        let mut memory = anonymous_memory().unwrap_or(0);
+        if memory >= self.settings.most {
+            // What is free counts as well as long as the allocator keeps it.
+            (self.context.shared.get::<Shed>().0)();
+            memory = anonymous_memory().unwrap_or(0);
+        }
         let refuses = memory >= self.settings.most;
         if refuses != look.refuses {
             let (memory, most) = (memory / MIB, self.settings.most / MIB);
@@ -175,6 +181,9 @@ impl Consumer for Limiter {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::collector::testing::{Keeper, context, problems_of, read_section, spans};
 
@@ -187,6 +196,22 @@ mod tests {
             let result = built.consumer.consume(spans(2)).await;
             assert_eq!(keeper.counts().len(), taken);
             assert_eq!(result.is_err_and(|refusal| refusal.http_status() == 503), taken == 0);
+        }
+    }
+
+    /// Nothing is refused for memory that is free and only not given back yet.
+    #[tokio::test]
+    async fn what_is_free_is_given_back_before_something_is_refused() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let context = context("m");
+        context.shared.put(Arc::new(Shed(|| drop(ASKED.fetch_add(1, Ordering::Relaxed)))));
+        for (most, asked) in [(u64::MAX, 0), (1, 1)] {
+            let settings = Settings { interval: Duration::from_hours(1), most };
+            let built = settings.build(context.clone(), Signal::Traces, Next::to(Keeper::default())).expect("builds");
+            for _ in 0..3 {
+                assert_eq!(built.consumer.consume(spans(1)).await.is_err(), most == 1);
+            }
+            assert_eq!(ASKED.load(Ordering::Relaxed), asked, "once for each look");
         }
     }
 

@@ -3,7 +3,9 @@
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use hyper::body::Frame;
 
+use super::under_way::UnderWay;
 use crate::collector::encoding::Unreadable;
 
 /// How much of a body that is refused is read and thrown away, so that a client that sends before it reads gets its
@@ -11,12 +13,16 @@ use crate::collector::encoding::Unreadable;
 const DISCARDED: usize = 256 * 1024 * 1024;
 
 /// The whole body as it came, of `limit` bytes at most, in memory of its own size: payloads wait in it for others, and what
-/// was read of a connection is a part of its buffer.
-pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unreadable> {
+/// was read of a connection is a part of its buffer. `None` if the receiver stops and the rest does not come.
+pub(super) async fn read(mut body: Body, limit: usize, under_way: &UnderWay) -> Option<Result<Bytes, Unreadable>> {
     let (mut collected, mut size) = (Vec::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Unreadable::Broken(format!("the body ends early: {error}")))?;
-        let Ok(data) = frame.into_data() else { continue };
+    while let Some(frame) = under_way.next(body.frame()).await? {
+        let data = match frame.map(Frame::into_data) {
+            Ok(Ok(data)) => data,
+            // Trailers.
+            Ok(Err(_)) => continue,
+            Err(error) => return Some(Err(Unreadable::Broken(format!("the body ends early: {error}")))),
+        };
         size += data.len();
         if size > limit {
             // Stops collecting; the memory is free again while the rest passes by.
@@ -33,8 +39,13 @@ pub(super) async fn read(mut body: Body, limit: usize) -> Result<Bytes, Unreadab
         }
     }
     if size > limit {
-        return Err(Unreadable::TooLarge);
+        return Some(Err(Unreadable::TooLarge));
     }
     collected.shrink_to_fit();
-    Ok(collected.into())
+    Some(Ok(collected.into()))
+}
+
+/// Lets a body pass by that nobody wants.
+pub(super) async fn discard(body: Body, under_way: &UnderWay) {
+    drop(read(body, 0, under_way).await);
 }

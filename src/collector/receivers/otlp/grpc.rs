@@ -17,6 +17,8 @@ use tonic::{Code, Status};
 use super::body;
 use super::config::GrpcSettings;
 use super::intake::{Intake, Protocol};
+use super::leaving::Leaving;
+use super::status;
 use crate::collector::accept::Connections;
 use crate::collector::grpc_message::{self, PREFIX, encoding_of, unframe, unreadable};
 use crate::otlp::{Payload, Signal};
@@ -39,9 +41,12 @@ pub(super) async fn serve(
 ) -> Result<(), String> {
     let GrpcSettings { max_message, max_streams, keepalive, .. } = settings;
     let router = Router::new().fallback(answer).with_state(Arc::new(Method { intake, max_message }));
-    let incoming = unfold(connections, |mut connections| async {
+    // Of connections that are open when this ends, be it that it is dropped.
+    let gone = CancellationToken::new();
+    let _gone = gone.clone().drop_guard();
+    let incoming = unfold((connections, gone), |(mut connections, gone)| async {
         let (stream, _) = connections.next().await;
-        Some((Ok::<_, std::io::Error>(stream), connections))
+        Some((Ok::<_, std::io::Error>(Leaving::new(stream, &gone)), (connections, gone)))
     });
     let mut server = Server::builder()
         // Requests of some megabytes do not have to wait for window updates.
@@ -66,6 +71,7 @@ pub(super) async fn serve(
 }
 
 async fn answer(State(method): State<Arc<Method>>, request: Request<Body>) -> Response<Body> {
+    let _request = method.intake.under_way.begin();
     if let Err((http, status)) = check(&request) {
         let mut response = status.into_http();
         *response.status_mut() = http;
@@ -124,19 +130,22 @@ impl Method {
             self.intake.malformed(signal, &error);
             Status::internal(format!("grpc: error unmarshalling request: {error}"))
         })?;
-        self.intake.take(payload, Protocol::Grpc).await.map_err(|status| {
-            let code = i32::try_from(status.code).map_or(Code::Unknown, Code::from_i32);
-            Status::new(code, status.message)
-        })
+        self.intake.take(payload, Protocol::Grpc).await.map_err(refusal)
     }
 
     /// The one message of the request, decompressed.
     async fn message(&self, request: Request<Body>) -> Result<Bytes, Status> {
         let encoding = encoding_of(request.headers())?;
         let limit = self.max_message;
-        let bytes = body::read(request.into_body(), limit.saturating_add(PREFIX)).await.map_err(unreadable(limit))?;
+        let read = body::read(request.into_body(), limit.saturating_add(PREFIX), &self.intake.under_way).await;
+        let bytes = read.ok_or_else(|| refusal(status::Status::stopping()))?.map_err(unreadable(limit))?;
         unframe(bytes, encoding, limit)
     }
+}
+
+fn refusal(status: status::Status) -> Status {
+    let code = i32::try_from(status.code).map_or(Code::Unknown, Code::from_i32);
+    Status::new(code, status.message)
 }
 
 /// An empty partial success, uncompressed, and the status in the trailers.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -66,6 +67,7 @@ impl Form {
 
 async fn answer(State(state): State<Arc<(HttpSettings, Arc<Intake>)>>, request: Request<Body>) -> Response<Body> {
     let (settings, intake) = &*state;
+    let _request = intake.under_way.begin();
     let mut response = respond_to(settings, intake, request).await;
     for (name, value) in &settings.response_headers {
         response.headers_mut().insert(name, value.clone());
@@ -75,38 +77,63 @@ async fn answer(State(state): State<Arc<(HttpSettings, Arc<Intake>)>>, request: 
 
 async fn respond_to(settings: &HttpSettings, intake: &Intake, request: Request<Body>) -> Response<Body> {
     let (head, body) = request.into_parts();
-    if let Some(answer) = protocol::answer(&head) {
-        return answer;
+    match asked(settings, intake, &head) {
+        Ok(asked) => match take(settings, intake, asked, body).await {
+            Ok(()) => asked.form.accept(),
+            Err(status) => asked.form.refuse(&status),
+        },
+        Err(answer) => {
+            // Closing the connection on a client that sends before it reads would take the answer from it. One that waits
+            // for leave to send (`Expect`) reads first.
+            if !head.headers.contains_key(header::EXPECT) {
+                let discarded = body::discard(body, &intake.under_way);
+                match settings.patience.body {
+                    Some(patience) => drop(timeout(patience, discarded).await),
+                    None => discarded.await,
+                }
+            }
+            *answer
+        }
+    }
+}
+
+/// What a request is about.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    signal: Signal,
+    form: Form,
+    encoding: Encoding,
+}
+
+/// Reads the head of a request; the answer if that is all that matters.
+fn asked(settings: &HttpSettings, intake: &Intake, head: &Parts) -> Result<Asked, Box<Response<Body>>> {
+    if let Some(answer) = protocol::answer(head) {
+        return Err(answer.into());
     }
     let form = Form::of(&head.headers);
     // The reference looks at the compression before anything else, and answers in JSON where it does not know the form.
-    let encoding = match encoding(settings, text(&head.headers, &header::CONTENT_ENCODING)) {
-        Ok(encoding) => encoding,
-        Err(status) => return form.unwrap_or(Form::Json).refuse(&status),
-    };
+    let encoding = encoding(settings, text(&head.headers, &header::CONTENT_ENCODING))
+        .map_err(|status| form.unwrap_or(Form::Json).refuse(&status))?;
     let clean = if head.method == Method::CONNECT { String::new() } else { path::clean(head.uri.path()) };
     if clean != head.uri.path() {
-        return redirect(&head.method, &clean, head.uri.query());
+        return Err(redirect(&head.method, &clean, head.uri.query()).into());
     }
     let path = path::decode(&clean);
     let signal = settings.paths.iter().find(|(known, _)| *known == path).map(|(_, signal)| *signal);
     let Some(signal) = signal.filter(|signal| intake.takes(*signal)) else {
         let mut response = respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n");
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
-        return response;
+        return Err(response.into());
     };
     if head.method != Method::POST {
         let text = "405 method not allowed, supported: [POST]";
-        return respond(StatusCode::METHOD_NOT_ALLOWED, "text/plain", text);
+        return Err(respond(StatusCode::METHOD_NOT_ALLOWED, "text/plain", text).into());
     }
     let Some(form) = form else {
         let text = "415 unsupported media type, supported: [application/json, application/x-protobuf]";
-        return respond(StatusCode::UNSUPPORTED_MEDIA_TYPE, "text/plain", text);
+        return Err(respond(StatusCode::UNSUPPORTED_MEDIA_TYPE, "text/plain", text).into());
     };
-    match take(settings, intake, signal, form, encoding, body).await {
-        Ok(()) => form.accept(),
-        Err(status) => form.refuse(&status),
-    }
+    Ok(Asked { signal, form, encoding })
 }
 
 /// By the value of Content-Encoding, which is compared exactly as the reference does it.
@@ -121,22 +148,16 @@ fn encoding(settings: &HttpSettings, name: &str) -> Result<Encoding, Status> {
     })
 }
 
-async fn take(
-    settings: &HttpSettings,
-    intake: &Intake,
-    signal: Signal,
-    form: Form,
-    encoding: Encoding,
-    body: Body,
-) -> Result<(), Status> {
-    let read = body::read(body, settings.max_body);
+async fn take(settings: &HttpSettings, intake: &Intake, asked: Asked, body: Body) -> Result<(), Status> {
+    let Asked { signal, form, encoding } = asked;
+    let read = body::read(body, settings.max_body, &intake.under_way);
     let bytes = match settings.patience.body {
         Some(patience) => {
-            timeout(patience, read).await.unwrap_or_else(|_| Err(Unreadable::Broken("i/o timeout".into())))
+            timeout(patience, read).await.unwrap_or_else(|_| Some(Err(Unreadable::Broken("i/o timeout".into()))))
         }
         None => read.await,
     };
-    let bytes = bytes.map_err(unreadable)?;
+    let bytes = bytes.ok_or_else(Status::stopping)?.map_err(unreadable)?;
     let bytes = encoding.decode(bytes, settings.max_body).map_err(unreadable)?;
     let decoded = match form {
         Form::Protobuf => Payload::decode(signal, bytes),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::status::{INTERNAL, Status};
+use super::under_way::UnderWay;
 use crate::collector::component::{Context, Outputs, items_word};
 use crate::collector::own::{ACCEPTED, Count, FAILED, Families, Meters, Number, REFUSED, labels, of};
 use crate::otlp::{DecodeError, Payload, Signal};
@@ -26,14 +27,16 @@ pub(super) struct Intake {
     /// The time for what is in flight is over.
     abandoned: CancellationToken,
     flows: Arc<[Flow; 2]>,
+    /// The requests.
+    pub under_way: UnderWay,
 }
 
 impl Intake {
-    pub fn new(context: Context, outputs: Outputs, abandoned: CancellationToken) -> Self {
+    pub fn new(context: Context, outputs: Outputs, stop: CancellationToken, abandoned: CancellationToken) -> Self {
         let flows: Arc<[Flow; 2]> = Arc::default();
         let (counted, id) = (flows.clone(), context.name.trim_start_matches("receivers/").to_owned());
         context.shared.get::<Meters>().add(move |families| read(&counted, &id, families));
-        Self { context, outputs, abandoned, flows }
+        Self { context, outputs, abandoned, flows, under_way: UnderWay::new(stop) }
     }
 
     /// Whether some pipeline takes the signal.
@@ -57,7 +60,7 @@ impl Intake {
             let result = tokio::select! {
                 biased;
                 // The pipelines are no longer there for what comes as late as that.
-                () = abandoned.cancelled() => Err(Status::unavailable("the collector is shutting down")),
+                () = abandoned.cancelled() => Err(Status::stopping()),
                 result = next.consume(payload) => result.map_err(Status::from),
             };
             flows[protocol as usize][signal as usize][usize::from(result.is_err())].add(items);

@@ -9,11 +9,13 @@ mod config;
 mod grpc;
 mod http;
 mod intake;
+mod leaving;
 mod path;
 mod protocol;
 mod receiver;
 mod status;
 #[cfg(test)]
 mod tests;
+mod under_way;
 
 pub use config::FACTORY;

@@ -1,9 +1,11 @@
 //! Starting and stopping.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::config::{GrpcSettings, HttpSettings};
@@ -14,6 +16,9 @@ use crate::collector::component::{Context, Outputs, Receiver, Running, ended};
 use crate::collector::deadline::Deadline;
 use crate::collector::listen::listen;
 use crate::diag::Problem;
+
+/// So long those are waited for that are refused because there is no more time.
+const REFUSED: Duration = Duration::from_millis(300);
 
 /// A checked receiver.
 pub(super) struct OtlpReceiver {
@@ -37,7 +42,7 @@ impl Receiver for OtlpReceiver {
 impl OtlpReceiver {
     pub(super) async fn listen(self, context: Context, outputs: Outputs) -> Result<Listening, Problem> {
         let (stop, abandoned) = (CancellationToken::new(), CancellationToken::new());
-        let intake = Arc::new(Intake::new(context.clone(), outputs, abandoned.clone()));
+        let intake = Arc::new(Intake::new(context.clone(), outputs, stop.clone(), abandoned.clone()));
         // Both are bound before one of them answers.
         let grpc = match self.grpc {
             Some(settings) => Some((listen(&settings.endpoint).await?, settings)),
@@ -61,9 +66,9 @@ impl OtlpReceiver {
         if let Some(((listener, address), settings)) = http {
             context.log.info(&format!("listens on {address} for OTLP/HTTP"));
             let connections = Connections::new(listener, address, context);
-            servers.push(tokio::spawn(http::serve(connections, settings, intake, stop.clone())));
+            servers.push(tokio::spawn(http::serve(connections, settings, intake.clone(), stop.clone())));
         }
-        Ok(Listening { stop, abandoned, servers })
+        Ok(Listening { stop, abandoned, intake, servers })
     }
 }
 
@@ -73,20 +78,29 @@ pub(super) struct Listening {
     stop: CancellationToken,
     /// No more time for those in flight.
     abandoned: CancellationToken,
+    intake: Arc<Intake>,
     servers: Vec<JoinHandle<()>>,
 }
 
 impl Running for Listening {
     fn shutdown(self: Box<Self>, deadline: Deadline) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Self { stop, abandoned, mut servers } = *self;
+            let Self { stop, abandoned, intake, mut servers } = *self;
             stop.cancel();
             let all = join_all(servers.iter_mut());
-            if deadline.until(all).await.is_none() {
-                // Refuses what is in flight; the answers may still go out while the rest of the collector stops.
-                abandoned.cancel();
-                join_all(servers.into_iter().map(ended)).await;
+            let rest = async {
+                if deadline.until(intake.under_way.nothing_to_expect()).await.is_none() {
+                    // Refuses what is in flight.
+                    abandoned.cancel();
+                    let _ = timeout(REFUSED, intake.under_way.answered()).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = all => return,
+                () = rest => {}
             }
+            join_all(servers.into_iter().map(ended)).await;
         })
     }
 }

@@ -32,6 +32,11 @@ impl Status {
         Self { code: UNAVAILABLE, http: 503, message: message.into() }
     }
 
+    /// There is no more time.
+    pub fn stopping() -> Self {
+        Self::unavailable("the collector is shutting down")
+    }
+
     /// The message in wire form.
     pub fn to_protobuf(&self) -> Vec<u8> {
         let mut writer = Writer::new();
