@@ -3,6 +3,8 @@
 //! Every declared component is read and checked, used or not, and all problems are reported at once. What is returned
 //! can be built: ids exist, signals fit, connectors are used on both sides, there is no cycle.
 
+use regex::Regex;
+
 use super::component::{Connector, Exporter, Extension, Factory, Processor, Receiver, Signals};
 use super::connectors::CONNECTORS;
 use super::exporters::EXPORTERS;
@@ -142,7 +144,7 @@ pub(super) fn declared<C: ?Sized>(
 }
 
 /// The type of an id, if the id is well formed.
-fn check_id(id: &str) -> Result<&str, &'static str> {
+pub(super) fn check_id(id: &str) -> Result<&str, &'static str> {
     let (kind, name) = match id.split_once('/') {
         Some((kind, name)) => (kind, Some(name)),
         None => (id, None),
@@ -156,8 +158,15 @@ fn check_id(id: &str) -> Result<&str, &'static str> {
     match name {
         Some("") => Err("the part after `/` is empty"),
         Some(name) if name.chars().any(|c| c.is_whitespace() || c.is_control()) => Err("the name has blanks"),
+        Some(name) if has_symbols(name) => Err("the name has symbols, such as `$`, `+`, `=`, `<`, `|` or `~`"),
         _ => Ok(kind),
     }
+}
+
+/// Characters of Unicode's categories Z, C and S, which the reference takes in no name.
+fn has_symbols(name: &str) -> bool {
+    let ascii = |c: char| "$+<=>^`|~".contains(c);
+    name.contains(ascii) || !name.is_ascii() && Regex::new(r"[\pZ\pC\pS]").is_ok_and(|symbol| symbol.is_match(name))
 }
 
 /// An id that is a connector and an exporter or receiver at once could mean both.

@@ -4,9 +4,9 @@
 //!   text. A reference inside a longer string gives text.
 //! - What came out is looked at again, so a variable may hold references; a thousand rounds or a megabyte are an error,
 //!   and so is what refers to itself through maps and lists, which would grow for ever.
+//! - Keys of maps stay as they are written.
 //! - `${env:X:-default}` is for unset variables. An unset one without a default, and an empty one, is null.
-//! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`, in values, not
-//!   in keys. Whoever wants a variable's `$` to survive doubles it in the variable.
+//! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`. Whoever wants a variable's `$` to survive doubles it in the variable.
 //!
 //! Values never show up in messages: they may be secrets. Those of variables named like one are noted, so that nothing
 //! that is said later shows them.
@@ -86,13 +86,6 @@ impl Expander<'_> {
 
     fn entry(&self, entry: Entry, path: &str, depth: usize) -> Entry {
         let Entry { key, line, node } = entry;
-        let key = match self.references(Node::new(line, Value::Text(key.clone())), path) {
-            Ok(expanded) => expanded.as_text().map_or(key, str::to_owned),
-            Err(problem) => {
-                self.findings.push(line, path, problem);
-                key
-            }
-        };
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         Entry { node: self.node(node, &path, depth), key, line }
     }
@@ -341,6 +334,24 @@ mod tests {
         assert_eq!(text("$$${env:X}"), "$value");
         assert_eq!(text("$$$${env:X}"), "$${env:X}");
         assert_eq!(text("^([^:]+):(.+)$$"), "^([^:]+):(.+)$");
+    }
+
+    #[test]
+    fn keys_stay_as_they_are_written() {
+        let findings = Findings::new("c.yaml");
+        let (variable, file) = (|_: &str| Some(OsString::from("value")), |_: &str| Ok(String::new()));
+        let sources = Sources { variable: &variable, file: &file, parse: &|_| None };
+        for key in ["${env:X}", "a${env:X}", "$$", "${nope:x}", "${env:X"] {
+            let inner = Entry { key: key.to_owned(), line: 2, node: Node::new(2, Value::Text("${env:X}".to_owned())) };
+            let list = Value::List(vec![Node::new(2, Value::Map(vec![inner]))]);
+            let outer = Entry { key: key.to_owned(), line: 1, node: Node::new(1, list) };
+            let node = expand(Node::new(1, Value::Map(vec![outer])), &sources, &findings);
+            let Value::Map(outer) = node.value else { panic!("a map") };
+            let Value::List(items) = &outer[0].node.value else { panic!("a list") };
+            let inner = &items[0].entries().expect("a map")[0];
+            assert_eq!((outer[0].key.as_str(), inner.key.as_str(), inner.node.as_text()), (key, key, Some("value")));
+        }
+        assert!(findings.problems.take().is_empty());
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub enum Value {
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key, expanded.
+    /// The key, as it is written.
     pub key: String,
     /// The line of the key.
     pub line: u32,

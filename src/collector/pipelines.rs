@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::component::Signals;
-use super::config::{Components, Declared};
+use super::config::{Components, Declared, check_id};
 use super::section::Findings;
 use super::service::{Draft, Reference};
 use crate::diag::Problem;
@@ -51,6 +51,10 @@ fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Opt
         findings.push(draft.line, &path, problem.suggest(word, Signal::ALL.map(Signal::name)));
         return None;
     };
+    if let Err(why) = check_id(&draft.id) {
+        findings.push(draft.line, &path, Problem::new(format!("`{}` is no id of a pipeline: {why}", draft.id)));
+        return None;
+    }
     for (list, what) in [(&draft.receivers, "receiver"), (&draft.exporters, "exporter")] {
         if list.is_empty() {
             findings.push(draft.line, &path, Problem::new(format!("the pipeline `{}` has no {what}", draft.id)));

@@ -79,10 +79,13 @@ fn pipelines(section: &mut Section<'_>) -> Vec<Draft> {
 pub(super) fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
     // The getter checks the types; the nodes have the lines.
     let texts = section.texts(key).unwrap_or_default();
-    let lines = match section.node(key).map(|node| (&node.value, node.line)) {
-        Some((Value::List(items), _)) => items.iter().map(|item| item.line).collect(),
-        Some((_, line)) => vec![line; texts.len()],
-        None => Vec::new(),
+    let lines: Vec<u32> = match section.node(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items.iter().map(|item| item.line).collect(),
+        Some(Value::Text(_)) => {
+            section.problem(key, Problem::new("expected a list of ids, found text").hint("write `[a, b]`"));
+            Vec::new()
+        }
+        _ => Vec::new(),
     };
     texts.into_iter().zip(lines).map(|(id, line)| Reference { id, line }).collect()
 }

@@ -262,6 +262,12 @@ fn rules_of_json_for_messages() {
             r#"{"resourceLogs":[{"deprecatedScopeLogs":[{"logRecords":[{"severityNumber":"SEVERITY_NUMBER_FATAL4"}]}]}]}"#,
             r#"{"resourceLogs":[{"resource":{},"scopeLogs":[{"scope":{},"logRecords":[{"severityNumber":24,"body":{}}]}]}]}"#,
         ),
+        // The reference has this name with a blank at its end.
+        (
+            Signal::Logs,
+            r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityNumber":"SEVERITY_NUMBER_TRACE"}]}]}]}"#,
+            r#"{"resourceLogs":[{"resource":{},"scopeLogs":[{"scope":{},"logRecords":[{"severityNumber":1,"body":{}}]}]}]}"#,
+        ),
     ] {
         assert_eq!(through(signal, input).as_deref(), Ok(output), "{input}");
     }

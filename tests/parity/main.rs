@@ -32,3 +32,4 @@ mod span_metrics;
 #[allow(dead_code, reason = "a bed for cases of all kinds")]
 mod target;
 mod values;
+mod variables;

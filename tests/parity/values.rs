@@ -35,6 +35,10 @@ const VALUES: &[(&str, &str, Said)] = &[
     ("batch", "send_batch_size: 0", Both),
     ("batch", "send_batch_size: null", Both),
     ("batch", "send_batch_size: 1.5", Theirs),
+    ("batch", "send_batch_size: 1e4", Both),
+    ("batch", "send_batch_size: 10000.0", Both),
+    ("batch", "send_batch_size: \"10000\"", Neither),
+    ("batch", "send_batch_size: -1e4", Neither),
     ("batch", "send_batch_max_size: 5", Neither),
     ("batch", "timeout: -1s", Neither),
     ("batch", "timeout: null", Both),
@@ -66,7 +70,26 @@ const VALUES: &[(&str, &str, Said)] = &[
     ("file", "rotation: null", Both),
     ("debug", "sampling_initial: -1", Theirs),
     ("debug", "verbosity: null", Both),
+    ("pipelines", "traces: {receivers: [otlp], exporters: [debug]}", Both),
+    ("pipelines", "traces: {receivers: otlp, exporters: [debug]}", Neither),
+    ("pipelines", "traces: {receivers: [otlp], exporters: debug}", Neither),
+    ("pipelines", "traces: {receivers: [otlp], processors: batch, exporters: [debug]}", Neither),
+    ("pipelines", "traces: {receivers: [otlp], processors: , exporters: [debug]}", Both),
+    ("pipelines", "traces: {receivers: [otlp], processors: {}, exporters: [debug]}", Neither),
+    ("pipelines", "traces/: {receivers: [otlp], exporters: [debug]}", Neither),
+    ("pipelines", "traces/2: {receivers: [otlp], exporters: [debug]}", Both),
+    ("pipelines", "traces/é-1.a: {receivers: [otlp], exporters: [debug]}", Both),
+    ("pipelines", "traces/a/b: {receivers: [otlp], exporters: [debug]}", Both),
+    ("pipelines", "traces/a b: {receivers: [otlp], exporters: [debug]}", Neither),
+    ("pipelines", "traces/a$b: {receivers: [otlp], exporters: [debug]}", Neither),
+    ("pipelines", "traces/a+b: {receivers: [otlp], exporters: [debug]}", Neither),
+    ("pipelines", "traces/a€: {receivers: [otlp], exporters: [debug]}", Neither),
+    ("pipelines", "traces/${env:X}: {receivers: [otlp], exporters: [debug]}", Neither),
+    ("pipelines", "trace: {receivers: [otlp], exporters: [debug]}", Neither),
 ];
+
+const ALL: &str =
+    "traces: {receivers: [otlp], processors: [memory_limiter, batch], exporters: [otlp_http, file, debug]}";
 
 fn config(section: &str, settings: &str) -> String {
     let of = |kind: &str, given: &str| if kind == section { format!("{given}{settings}") } else { given.to_owned() };
@@ -75,7 +98,7 @@ fn config(section: &str, settings: &str) -> String {
          processors: {{batch: {{{}}}, memory_limiter: {{{}}}}}\n\
          exporters: {{otlp_http: {{{}}}, file: {{{}}}, debug: {{{}}}}}\n\
          service:\n  telemetry: {{metrics: {{level: none}}}}\n\
-         \x20 pipelines: {{traces: {{receivers: [otlp], processors: [memory_limiter, batch], exporters: [otlp_http, file, debug]}}}}\n",
+         \x20 pipelines: {{{}}}\n",
         of("http", if settings.starts_with("endpoint") { "" } else { "endpoint: \"127.0.0.1:0\", " }),
         of("grpc", "endpoint: \"127.0.0.1:0\", "),
         of("batch", ""),
@@ -83,6 +106,7 @@ fn config(section: &str, settings: &str) -> String {
         of("otlp_http", "endpoint: \"http://127.0.0.1:1\", "),
         of("file", "path: /dev/null, "),
         of("debug", ""),
+        if section == "pipelines" { settings } else { ALL },
     )
 }
 

@@ -155,3 +155,13 @@ fn a_long_text_is_an_error_and_takes_no_memory() {
     assert!(format("%1000000b", &[Printable::Bytes(vec![1; 100_000])]).is_err());
     assert_eq!(format("%1000000d", &[int(1)]).map(|text| text.len()), Ok(1_000_000));
 }
+
+/// A few bytes of format may not ask for memory without end.
+#[test]
+fn the_longest_result() {
+    for (times, fits) in [(4, true), (5, false)] {
+        let arguments: Vec<Printable> = (0..times).map(int).collect();
+        let printed = format(&"%1000000d".repeat(arguments.len()), &arguments);
+        assert_eq!(printed.is_ok_and(|text| text.len() == arguments.len() * 1_000_000), fits, "{times}");
+    }
+}

@@ -197,6 +197,10 @@ mod tests {
         assert!(write_map(&mut map, &[name("id")], Value::TraceId([1; 16])).is_err());
         assert_eq!(map[1], KeyValue::new("id", AnyValue::Empty));
         assert!(write_map(&mut map, &[name("id"), Resolved::Place(1 << 40)], int(1)).is_err());
+        for (place, taken) in [(10_000, false), (9_999, true)] {
+            let written = write_map(&mut Vec::new(), &[name("far"), Resolved::Place(place)], int(1));
+            assert_eq!(written.is_ok(), taken, "{place}");
+        }
         write_map(&mut map, &[name("id"), Resolved::Place(-3)], int(1)).expect("writes");
         assert_eq!(map[1], KeyValue::new("id", AnyValue::Array(vec![AnyValue::Int(1)])));
     }

@@ -1,6 +1,7 @@
 //! Counts what goes into a processor and what comes out of it, in front of it and behind it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
 
@@ -17,6 +18,10 @@ struct Flow {
     outgoing: Count,
     /// Of what went in: what a condition that failed kept back, all of it.
     failed: Count,
+    /// Of what went in: what the processor is done with.
+    done: Count,
+    /// What was kept back, as it was said last.
+    kept: AtomicU64,
 }
 
 /// Watches one processor, if somebody wants to know. A batch counts by itself.
@@ -60,7 +65,9 @@ impl Watch {
 
 impl Flow {
     fn read(&self, families: &mut Families, kind: &str, id: &str, signal: Signal) {
-        let (incoming, outgoing) = (self.incoming.get(), self.outgoing.get());
+        // In this order: what is done has gone out before, so that never too much counts as kept back.
+        let (incoming, done, failed) = (self.incoming.get(), self.done.get(), self.failed.get());
+        let outgoing = self.outgoing.get();
         if incoming == 0 {
             return;
         }
@@ -68,12 +75,13 @@ impl Flow {
         let both = || labels([("processor", id), ("otel.signal", signal.name())]);
         add(&INCOMING, both(), incoming);
         add(&OUTGOING, both(), outgoing);
-        let filtered = incoming.saturating_sub(outgoing + self.failed.get());
+        let kept = done.saturating_sub(outgoing + failed);
+        // A counter: what went out for a request that is not done yet makes it no smaller.
+        let kept = self.kept.fetch_max(kept, Ordering::Relaxed).max(kept);
         match kind {
-            "filter" if filtered > 0 => add(of(&FILTERED, signal), labels([("filter", id)]), filtered),
+            "filter" if kept > 0 => add(of(&FILTERED, signal), labels([("filter", id)]), kept),
             "memory_limiter" => {
-                let refused = incoming.saturating_sub(outgoing);
-                for (instruments, count) in [(&LIMITER_ACCEPTED, outgoing), (&LIMITER_REFUSED, refused)] {
+                for (instruments, count) in [(&LIMITER_ACCEPTED, outgoing), (&LIMITER_REFUSED, kept)] {
                     if count > 0 {
                         add(of(instruments, signal), labels([("processor", id)]), count);
                     }
@@ -93,14 +101,28 @@ impl Consumer for InFront {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         let items = payload.item_count();
         self.flow.incoming.add(items);
+        let done = Done { flow: &self.flow, items };
         let taking = self.processor.consume(payload);
         Box::pin(async move {
             let result = taking.await;
             if result.as_ref().is_err_and(|refusal| refusal.reason == "condition") {
                 self.flow.failed.add(items);
             }
+            drop(done);
             result
         })
+    }
+}
+
+/// Counts items as done, also when nobody waits for the end.
+struct Done<'a> {
+    flow: &'a Flow,
+    items: usize,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.flow.done.add(self.items);
     }
 }
 

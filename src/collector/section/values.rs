@@ -53,12 +53,12 @@ impl Section<'_> {
     /// An integer from `least` upwards.
     pub fn integer(&mut self, key: &'static str, least: i64) -> Option<i64> {
         let entry = self.ask_value(key)?;
-        match entry.node.value {
-            Value::Integer(value) if value >= least => return Some(value),
-            Value::Integer(value) => {
+        match whole(&entry.node.value) {
+            Some(value) if value >= least => return Some(value),
+            Some(value) => {
                 self.problem(key, Problem::new(format!("`{key}` is {value}; the least is {least}")));
             }
-            _ => self.wrong(entry, "an integer", "write a whole number without quotes"),
+            None => self.wrong(entry, "an integer", "write a whole number without quotes"),
         }
         None
     }
@@ -162,6 +162,16 @@ fn check_endpoint(text: &str) -> Result<(), &'static str> {
         return Err("an IPv6 address must stand in brackets");
     }
     if host.contains('/') { Err("the host has a slash") } else { Ok(()) }
+}
+
+/// An integer, also one that is written as `1e3` or `5.0`.
+#[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+fn whole(value: &Value) -> Option<i64> {
+    match *value {
+        Value::Integer(value) => Some(value),
+        Value::Double(value) if value.fract() == 0.0 && value.abs() < 9e15 => Some(value as i64),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

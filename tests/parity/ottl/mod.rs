@@ -11,3 +11,4 @@ mod modes;
 mod processors;
 mod statements;
 mod tables;
+mod twice;

@@ -105,7 +105,7 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
                 }
                 return Ok(changed);
             }
-            let mut updated = Indexed::default();
+            let (mut updated, before) = (Indexed::default(), entries.len());
             for old in std::mem::take(entries) {
                 let key = match replacement.replace(&pattern, &old.key, scene) {
                     Ok(Some(key)) => key,
@@ -123,7 +123,8 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
                 *updated.entry(key) = old.value;
             }
             *entries = updated.into_entries();
-            Ok(changed)
+            // A key that stands twice stands once then, whether or not the pattern fits.
+            Ok(changed || entries.len() < before)
         })
     },
 )

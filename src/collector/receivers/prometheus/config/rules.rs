@@ -2,6 +2,7 @@
 
 use super::super::relabel::{Action, Names, Pattern, Rule};
 use super::scalars;
+use crate::collector::node::{Node, Value};
 use crate::collector::section::Section;
 use crate::diag::Problem;
 
@@ -32,9 +33,18 @@ struct Written {
     pattern: Option<Pattern>,
     /// Whether a pattern was written, a wrong one included.
     has_pattern: bool,
-    modulus: Option<i64>,
+    modulus: Option<u64>,
     target: Option<String>,
     replacement: Option<String>,
+}
+
+/// Up to 2^64 - 1: what is above the signed range, YAML does not have as an integer.
+fn modulus(section: &mut Section<'_>) -> Option<u64> {
+    let large = section.node("modulus").filter(|node| matches!(node.value, Value::Untakable(_)));
+    large
+        .and_then(Node::as_written)
+        .and_then(|text| text.parse().ok())
+        .or_else(|| section.integer("modulus", 0).filter(|modulus| *modulus > 0).map(i64::unsigned_abs))
 }
 
 fn rule(section: &mut Section<'_>, names: Names) -> Option<Rule> {
@@ -45,7 +55,7 @@ fn rule(section: &mut Section<'_>, names: Names) -> Option<Rule> {
         separator: section.node("separator").and_then(scalars::text_of),
         pattern: pattern(section),
         has_pattern,
-        modulus: section.integer("modulus", 0).filter(|modulus| *modulus > 0),
+        modulus: modulus(section),
         target: scalars::filled(section, "target_label"),
         replacement: section.node("replacement").and_then(scalars::text_of),
     };
@@ -59,7 +69,7 @@ fn rule(section: &mut Section<'_>, names: Names) -> Option<Rule> {
         "replace" => Action::Replace { pattern, target, replacement },
         "keep" => Action::Keep(pattern),
         "drop" => Action::Drop(pattern),
-        "hashmod" => Action::HashMod { target, modulus: modulus?.unsigned_abs() },
+        "hashmod" => Action::HashMod { target, modulus: modulus? },
         "labelmap" => Action::LabelMap { pattern, replacement },
         "labeldrop" => Action::LabelDrop(pattern),
         "labelkeep" => Action::LabelKeep(pattern),

@@ -146,9 +146,20 @@ impl Group {
         true
     }
 
-    /// The parts by boundary; NaN first, as the reference sorts.
+    /// The parts by boundary. NaN is below nothing and above nothing, so what comes after it stays there, as it does in the
+    /// reference (for up to twelve parts; NaN first among more).
     fn sorted_parts(&self) -> Vec<Part> {
         let mut parts = self.parts.clone();
+        if parts.len() <= 12 && parts.iter().any(|part| part.boundary.is_nan()) {
+            for end in 1..parts.len() {
+                let mut place = end;
+                while place > 0 && parts[place].boundary < parts[place - 1].boundary {
+                    parts.swap(place, place - 1);
+                    place -= 1;
+                }
+            }
+            return parts;
+        }
         parts.sort_by(|a, b| match (a.boundary.is_nan(), b.boundary.is_nan()) {
             (false, false) => a.boundary.total_cmp(&b.boundary),
             (a, b) => b.cmp(&a),

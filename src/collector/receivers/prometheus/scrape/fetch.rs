@@ -198,7 +198,14 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
 
-    use super::decompress;
+    use super::{LARGEST_PAGE, check_size, decompress};
+
+    #[test]
+    fn the_largest_page() {
+        assert!(check_size(256 << 20, None).is_ok() && check_size((256 << 20) + 1, None).is_err());
+        let above = check_size(LARGEST_PAGE + 1, Some(usize::MAX)).expect_err("too large");
+        assert!(above.reason.contains("larger than 268435456 bytes") && !above.too_large, "{above:?}");
+    }
 
     #[test]
     fn gzip_in_one_part_or_several_and_nothing_else() {

@@ -24,6 +24,15 @@ fn target_labels_and_honor_labels() {
 }
 
 #[test]
+fn exemplars_stay_beside_external_labels() {
+    let mut rules = rules(&[]);
+    rules.external = [("cluster".to_owned(), "c1".to_owned())].into();
+    let page = "# TYPE a counter\na_total{x=\"y\"} 1 # {k=\"v\"} 1\n# EOF\n";
+    let found = Target::with(rules).openmetrics(page);
+    assert_eq!(found, ["a_total counter{cluster=c1,x=y} 1 exemplar 0 k=v"]);
+}
+
+#[test]
 fn target_info_and_scopes() {
     let page = "# TYPE target_info gauge\ntarget_info{host=\"h\",job=\"x\"} 1\n\
                 a{otel_scope_name=\"lib\",otel_scope_version=\"1\",otel_scope_k=\"v\",z=\"1\"} 1\n";
