@@ -341,13 +341,8 @@ impl Host for LocalHost {
     fn scrape(&mut self, pace: watch::Receiver<Pace>) {
         let reports = self.reports.clone();
         let collector = self.setting.collector.clone();
-        let since = self
-            .setting
-            .plan
-            .units
-            .iter()
-            .position(|u| u.kind == Kind::Collector)
-            .and_then(|id| self.slots[id].since.get().copied());
+        let its_unit = self.setting.plan.units.iter().position(|unit| unit.kind == Kind::Collector);
+        let since = its_unit.and_then(|id| self.slots[id].since.get().copied());
         tokio::spawn(async move {
             let start = Instant::now();
             let (forced, error) = match collector {
