@@ -241,7 +241,7 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
         "sent {}, rejected {}, dropped {} (spans, data points and log records); {} requests are still stored\n",
         flushed.sent, flushed.rejected, flushed.dropped, flushed.left
     ));
-    if let Some(problem) = flushed.problem {
+    for problem in flushed.problems {
         show(&Problem::new(problem).into());
     }
     Ok(told.max(i32::from(flushed.left > 0 || flushed.dropped > 0)))

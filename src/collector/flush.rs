@@ -38,7 +38,7 @@ pub struct Flushed {
     /// Requests that are still stored.
     pub left: usize,
     /// Why they are.
-    pub problem: Option<String>,
+    pub problems: Vec<String>,
 }
 
 /// Sends what is stored, within `limit`. A job directory may have been moved: what is stored is looked for in `beside`, the
@@ -168,13 +168,17 @@ async fn send(
     for exporter in sending {
         exporter.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(1))).await;
     }
-    let left = base.shared.get::<Storages>().opened().iter().map(|(_, spool)| spool.len()).sum();
+    let storages = base.shared.get::<Storages>();
+    let left: usize = storages.opened().iter().map(|(_, spool)| spool.len()).sum();
     // The last try may have brought what the first one did not.
-    let problem = problem.filter(|_| left > 0);
+    let mut problems: Vec<String> = problem.filter(|_| left > 0).into_iter().collect();
+    let unclaimed = storages.unclaimed();
+    problems.extend(unclaimed.iter().map(ToString::to_string));
+    let left = left + unclaimed.iter().map(|folder| folder.requests).sum::<usize>();
     for extension in running {
         extension.shutdown(Deadline::fixed(Instant::now())).await;
     }
-    Ok(Flushed { left, problem, ..counts(&base.counters) })
+    Ok(Flushed { left, problems, ..counts(&base.counters) })
 }
 
 /// The signals of the pipelines that name the exporter.

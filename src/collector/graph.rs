@@ -19,6 +19,7 @@ use super::counters::Tally;
 use super::deadline::Deadline;
 use super::own::Watch;
 use super::pipelines::Pipeline;
+use super::storage::Storages;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
@@ -190,6 +191,7 @@ impl Builder {
         }
         let reporters: Vec<String> = telemetry.report.into_iter().map(|reference| reference.id).collect();
         self.start_exporters(&mut components, &pipelines, &reporters).await?;
+        self.base.shared.get::<Storages>().unclaimed().iter().for_each(|it| self.base.log.warn(&it.to_string()));
         let depth = self.levels.values().max().map_or(0, |level| level + 1);
         self.graph.levels.resize_with(depth, Level::default);
         for pipeline in pipelines.iter().rev() {

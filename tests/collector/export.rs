@@ -1,13 +1,17 @@
 //! What the `otlp_http` exporter sends, and what it makes of the answers.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::harness::{Answer, Collector, GOOD, Sink};
-use crate::{config, span_count, spans};
+use crate::{config, eventually, point, span_count, spans};
 
 /// Files and an endpoint; `more` are further keys of the exporter.
 fn to(sink: &Sink, more: &str) -> String {
@@ -102,6 +106,84 @@ async fn an_answer_of_any_length_is_a_success() {
         assert_eq!(collector.stop().await, 0);
         let traces = &collector.delivery()["traces"];
         assert_eq!((sink.seen().len(), json!([traces["sent"], traces["dropped"]])), (1, json!([5, {}])), "{kind}");
+    }
+}
+
+/// What was taken is not sent again, also if the answer breaks off or never ends.
+#[tokio::test]
+async fn an_answer_that_does_not_come_to_its_end_is_what_its_status_says() {
+    for (status, is_kept_open) in [(200, false), (200, true), (400, false), (400, true)] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counter = taken.clone();
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            loop {
+                let mut stream = listener.accept().await.expect("a connection").0;
+                let mut request = vec![0; 16 << 10];
+                // The request is short: it comes at once.
+                let _ = stream.read(&mut request).await;
+                counter.fetch_add(1, Ordering::SeqCst);
+                let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 100\r\n\r\nno");
+                stream.write_all(answer.as_bytes()).await.expect("writes");
+                open.extend(is_kept_open.then_some(stream));
+            }
+        });
+        let exporter = format!(
+            "  otlp_http:\n    endpoint: http://127.0.0.1:{port}\n    timeout: 500ms\n\
+             \x20   retry_on_failure: {{initial_interval: 10ms}}"
+        );
+        let text = config("  batch: {timeout: 10ms}", "batch", &exporter, "otlp_http");
+        let mut collector = Collector::start(&text, &[]).await;
+        assert_eq!(collector.post("/v1/traces", &spans(5)).await.0, 200);
+        eventually("it comes", || taken.load(Ordering::SeqCst) > 0).await;
+        assert_eq!(collector.stop().await, 0);
+        assert_eq!(taken.load(Ordering::SeqCst), 1, "{status} {is_kept_open}");
+        let traces = &collector.delivery()["traces"];
+        let wanted = if status == 200 { json!([5, {}]) } else { json!([0, {"http_400": 5}]) };
+        assert_eq!(json!([traces["sent"], traces["dropped"]]), wanted, "{status} {is_kept_open}");
+    }
+}
+
+/// A proxy is asked for the endpoint that is configured, whatever its certificate is called, and never for this machine.
+#[tokio::test]
+async fn proxies_are_asked_for_endpoints_elsewhere_alone() {
+    let here = Sink::start(vec![GOOD]).await;
+    let proxy = Sink::start(vec![GOOD]).await;
+    let url = proxy.url();
+    let exporter = |more: &str| {
+        format!("  otlp_http:\n    retry_on_failure: {{enabled: false}}\n    sending_queue: {{enabled: false}}\n{more}")
+    };
+    let text = |more: &str| config("  batch: {timeout: 10ms}", "batch", &exporter(more), "otlp_http");
+    let two = format!("    traces_endpoint: {}/here\n    metrics_endpoint: http://else.test/there\n", here.url());
+    let two = format!("{two}    logs_endpoint: http://else.test/there\n");
+    let mut collector = Collector::start(&text(&two), &[("HTTP_PROXY", &url)]).await;
+    assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+    assert_eq!(collector.post("/v1/metrics", &point()).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    let paths = |sink: &Sink| sink.seen().into_iter().map(|seen| seen.path).collect::<Vec<_>>();
+    assert_eq!((paths(&here), paths(&proxy)), (vec!["/here".to_owned()], vec!["/there".to_owned()]));
+    assert_eq!(proxy.seen()[0].headers["host"], "else.test");
+
+    let named = "    endpoint: https://real.test:4318\n    tls: {server_name_override: other.test}\n";
+    for (no_proxy, asked) in [("other.test", Some("CONNECT real.test:4318 HTTP/1.1")), ("real.test", None)] {
+        let proxy = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", proxy.local_addr().expect("an address"));
+        let environment = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", no_proxy)];
+        let mut collector = Collector::start(&text(named), &environment).await;
+        assert_eq!(collector.post("/v1/traces", &spans(1)).await.0, 200);
+        if let Some(wanted) = asked {
+            let mut stream = proxy.accept().await.expect("a connection").0;
+            let mut request = vec![0; 4096];
+            let length = stream.read(&mut request).await.expect("reads");
+            let request = String::from_utf8_lossy(&request[..length]).into_owned();
+            assert_eq!(request.lines().next(), Some(wanted));
+        }
+        assert_eq!(collector.stop().await, 0);
+        let came = proxy.accept().now_or_never();
+        assert!(came.is_none(), "{no_proxy}: {came:?}");
+        assert_eq!(collector.stderr().contains("is not told `other.test`"), asked.is_some(), "{}", collector.stderr());
     }
 }
 

@@ -233,6 +233,37 @@ async fn files_that_cannot_be_read_are_named_and_the_rest_is_sent() {
     assert!(!unfinished.exists());
 }
 
+/// Of an exporter that has another name now, or of a signal that it does not get any more: whoever looks is told, and nobody
+/// says that all is sent.
+#[tokio::test]
+async fn what_nobody_sends_any_more_is_named() {
+    for (was, is, signals) in [
+        ("otlp_http", "otlp_http/new", &["traces", "metrics", "logs"][..]),
+        ("    logs: ", "    traces/x: ", &["logs"]),
+    ] {
+        let port = free_port();
+        let former = dead(port, 1).await;
+        let queue = former.path("queue");
+        let text = config(port).replace("$OUT/queue", &queue.display().to_string()).replace(was, is);
+        let mut collector = Collector::start(&text, &LAUNCHED).await;
+        assert_eq!(collector.stop().await, 0);
+        let file = former.path("collector.yaml");
+        fs::write(&file, fs::read_to_string(&file).expect("reads").replace(was, is)).expect("writes");
+        let sink = Sink::start_at(port, vec![GOOD]).await;
+        let (code, said) = Flush::start(former.folder.path(), 30, &OWN).ended().await;
+        let left = stored(former.folder.path());
+        let is_left = |path: &PathBuf| signals.iter().any(|signal| path.to_string_lossy().contains(signal));
+        assert!(code == 1 && !left.is_empty() && left.iter().all(is_left), "{is}: {left:?} {said}");
+        assert!(said.contains(&format!("{} requests are still stored", left.len())), "{is}: {said}");
+        assert_eq!(sink.seen().is_empty(), signals.len() == 3, "{is}");
+        for signal in signals {
+            let folder = queue.join(format!("exporters~otlp_http~{signal}")).display().to_string();
+            assert!(said.contains(&folder), "{folder} is not in {said}");
+            assert!(collector.stderr().contains(&folder), "{folder} is not in {}", collector.stderr());
+        }
+    }
+}
+
 /// A job directory is copied from where it was made; the token has to be known there.
 #[tokio::test]
 async fn a_directory_that_was_moved_is_sent_from_where_it_is() {

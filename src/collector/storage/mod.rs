@@ -10,4 +10,4 @@ mod storages;
 
 pub use credentials::{Credential, Credentials, Reference, references_of_headers};
 pub use spool::{Spool, decode, encode};
-pub use storages::Storages;
+pub use storages::{Storages, Unclaimed};

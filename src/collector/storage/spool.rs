@@ -71,14 +71,18 @@ impl Spool {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut entries = Entries::default();
         for entry in fs::read_dir(folder)? {
-            let (path, size) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?.len())))?;
+            let (path, metadata) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))?;
             if let Some(number) = number_of(&path) {
-                entries.files.insert(number, size);
-                entries.bytes = entries.bytes.saturating_add(size);
                 let next = number.checked_add(1).ok_or_else(|| {
                     io::Error::other(format!("no number comes after that of {}: move it away", path.display()))
                 })?;
                 entries.next = entries.next.max(next);
+                if !metadata.is_file() {
+                    // Nobody stored that: a pipe would never be read to its end.
+                    continue;
+                }
+                entries.files.insert(number, metadata.len());
+                entries.bytes = entries.bytes.saturating_add(metadata.len());
                 // One that cannot be read is named when it is its turn.
                 entries.items_at_start += read_head(&path).map_or(0, |head| head.items);
             } else if entry_is_unfinished(&path) {
@@ -89,6 +93,12 @@ impl Spool {
         let settled = if entries.files.is_empty() { Some(Settled { problem: None }) } else { None };
         let (folder, settled) = (folder.to_owned(), watch::Sender::new(settled));
         Ok(Self { folder, credentials, entries: Mutex::new(entries), settled })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Whether nothing is stored.
@@ -205,6 +215,12 @@ impl Spool {
     }
 }
 
+/// How many requests a folder has.
+pub(super) fn requests_in(folder: &Path) -> usize {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter(|entry| number_of(&entry.path()).is_some() && entry.metadata().is_ok_and(|it| it.is_file())).count()
+}
+
 /// The number in the name of a file of ours.
 fn number_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
@@ -314,13 +330,14 @@ mod tests {
         for name in ["7.otlp", "+00000000007.otlp", "x.otlp"] {
             fs::write(file(name), "not ours").expect("writes");
         }
+        fs::create_dir(file(&name_of(7))).expect("no request either");
         let last = name_of(u64::MAX - 1);
         fs::write(file(&last), "the last but one").expect("writes");
         let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
         assert_eq!((spool.len(), spool.oldest()), (1, Some(file(&last))));
         let error = spool.put(spans(1)).await.expect_err("no number is left");
         assert!(error.to_string().contains("number"), "{error}");
-        assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 4);
+        assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 5);
         fs::rename(file(&last), file(&name_of(u64::MAX))).expect("renames");
         let error = Spool::open(folder.path(), Arc::default()).err().expect("no number comes after it");
         assert!(error.to_string().contains("18446744073709551615.otlp"), "{error}");

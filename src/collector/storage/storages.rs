@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, fs};
 
+use super::spool::requests_in;
 use super::{Credentials, Spool};
 use crate::collector::component::Context;
 use crate::collector::percent;
@@ -44,6 +46,45 @@ impl Storages {
     /// All that were opened, with the names of their users.
     pub fn opened(&self) -> Vec<(String, Arc<Spool>)> {
         self.spools.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Folders with requests that nobody here sends: of an exporter that was renamed or left out, or of a signal that it
+    /// does not get any more. In the order of their names.
+    pub fn unclaimed(&self) -> Vec<Unclaimed> {
+        let folders: Vec<PathBuf> =
+            self.folders.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let opened = self.opened();
+        let mut unclaimed = Vec::new();
+        for entry in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
+            let folder = entry.path();
+            if !opened.iter().any(|(_, spool)| spool.folder() == folder) {
+                let requests = requests_in(&folder);
+                unclaimed.extend((requests > 0).then_some(Unclaimed { folder, requests }));
+            }
+        }
+        unclaimed.sort_by(|one, other| one.folder.cmp(&other.folder));
+        unclaimed
+    }
+}
+
+/// A folder with requests that no exporter has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unclaimed {
+    /// Where they are.
+    pub folder: PathBuf,
+    /// How many.
+    pub requests: usize,
+}
+
+impl fmt::Display for Unclaimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { folder, requests } = self;
+        write!(
+            f,
+            "the {requests} requests in {} are of no exporter and signal of this configuration, and stay there: name \
+             the exporter as it was, or the folder as the exporter that should send them",
+            folder.display()
+        )
     }
 }
 

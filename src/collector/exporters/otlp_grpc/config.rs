@@ -87,10 +87,14 @@ pub(in crate::collector::exporters) fn plain(target: Target) -> Box<dyn Exporter
     Box::new(Settings { url, headers, compression, timeout, tls, keepalive, authority, user_agent, queue, retry })
 }
 
+/// As in the reference, nobody is asked more often, and 0 of the time for an answer is its default.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(10);
+
 fn keepalive(section: &mut Section<'_>) -> Keepalive {
+    let timeout = section.duration("timeout").unwrap_or(Duration::from_secs(10));
     Keepalive {
-        interval: section.duration("time").unwrap_or(Duration::from_secs(10)),
-        timeout: section.duration("timeout").unwrap_or(Duration::from_secs(10)),
+        interval: section.duration("time").unwrap_or_default().max(SHORTEST_INTERVAL),
+        timeout: if timeout.is_zero() { Duration::from_secs(20) } else { timeout },
         without_streams: section.boolean("permit_without_stream").unwrap_or(false),
     }
 }
@@ -142,6 +146,21 @@ impl Exporter for Settings {
 mod tests {
     use super::*;
     use crate::collector::testing::{problems_of, read_section};
+
+    #[test]
+    fn a_silent_connection_is_not_asked_all_the_time() {
+        for (yaml, wanted) in [
+            ("{}", (10, 10)),
+            ("{time: 1ms, timeout: 0s}", (10, 20)),
+            ("{time: 0s, timeout: 3s}", (10, 3)),
+            ("{time: 1m}", (60, 10)),
+        ] {
+            read_section(yaml, |section| {
+                let read = keepalive(section);
+                assert_eq!((read.interval.as_secs(), read.timeout.as_secs()), wanted, "{yaml}");
+            });
+        }
+    }
 
     #[test]
     fn the_scheme_or_tls_decides() {

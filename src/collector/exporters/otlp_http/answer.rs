@@ -19,6 +19,14 @@ pub(in crate::collector::exporters) fn read(
     secrets: &Secrets,
 ) -> Outcome {
     let kind = content_type.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
+    if (200..300).contains(&status) && is_web_page(&kind, body) {
+        let message = format!(
+            "status {status} with a page for people (a login?), which no OTLP endpoint has: look at the address"
+        );
+        let mut refusal = Refusal::permanent("web_page", message).answered(13);
+        refusal.of_sender = true;
+        return Outcome::Never(refusal);
+    }
     if (200..300).contains(&status) {
         return if let Some(partial_success) = partial_success(signal, &kind, body) {
             Outcome::Accepted(PartialSuccess { message: shown(&partial_success.message, secrets), ..partial_success })
@@ -37,6 +45,13 @@ pub(in crate::collector::exporters) fn read(
     }
     refusal.of_sender = matches!(status, 300..=399 | 401..=405 | 407);
     Outcome::Never(refusal)
+}
+
+/// Whether an answer is a page of HTML. Others that are called so, such as an `ok`, are not.
+fn is_web_page(kind: &str, body: &[u8]) -> bool {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
+    let begins = |with: &[u8]| body.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    kind == "text/html" && (begins(b"<!doctype html") || begins(b"<html"))
 }
 
 /// The google.rpc code that a status stands for.
@@ -131,9 +146,22 @@ mod tests {
         assert_eq!(read(JSON, br#"{"partialSuccess":{}}"#), accepted(0, ""));
         let some = br#"{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"bad"}}"#;
         assert_eq!(read(JSON, some), accepted(3, "bad"));
-        assert_eq!(read(Some("text/html"), b"<html>"), accepted(0, ""));
+        assert_eq!(read(Some("text/html"), b"ok"), accepted(0, ""));
+        assert_eq!(read(Some("text/plain"), b"<html>"), accepted(0, ""));
         for (kind, body) in [(PROTOBUF, &b"\xff"[..]), (JSON, b"<html>")] {
             assert!(matches!(read(kind, body), Outcome::Never(refusal) if refusal.code() == 13));
+        }
+    }
+
+    /// The login of a proxy took nothing, whatever its status says.
+    #[test]
+    fn a_page_for_people_is_no_success() {
+        for body in ["<html>", "\n <!DOCTYPE html><p>", "\u{feff}<HTML lang=en>"] {
+            let read =
+                read(Signal::Logs, 200, Some("text/html; charset=utf-8"), None, body.as_bytes(), &Secrets::default());
+            assert!(
+                matches!(read, Outcome::Never(refusal) if refusal.reason == "web_page" && refusal.is_worth_keeping())
+            );
         }
     }
 

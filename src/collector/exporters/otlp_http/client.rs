@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{HOST, HeaderValue};
 use reqwest::{Client, Url, redirect};
 
@@ -12,28 +14,71 @@ use crate::collector::log::Log;
 use crate::collector::tls::{connection_words, is_name};
 use crate::diag::Problem;
 
-/// A client, and the URLs and headers changed where the server's name is overridden.
-pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<Client, Problem> {
-    let urls: Vec<&Url> = settings.urls.iter().flatten().collect();
-    let mut builder = Client::builder()
-        // The transport decides where a request may be sent on to.
-        .redirect(redirect::Policy::none())
-        .user_agent(concat!("gymrun/", env!("CARGO_PKG_VERSION"), " (linux)"))
-        .no_gzip();
-    if urls.iter().all(|url| url.host_str().is_some_and(is_here)) {
-        builder = builder.no_proxy();
+/// A client for each of the URLs, which are changed, as the headers are, where the server's name is overridden. What is on
+/// this machine is reached past proxies, also where another signal's endpoint is not.
+pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<[Option<Client>; 3], Problem> {
+    let mut direct = settings.urls.each_ref().map(|url| url.as_ref()?.host_str().map(is_here));
+    let mut tls = None;
+    let mut at = None;
+    if settings.urls.iter().flatten().any(|url| url.scheme() == "https") {
+        let name = settings.tls.server_name.clone().filter(|name| is_name(name));
+        // A proxy is asked for the host of the URL, so that stays as it is.
+        let is_proxied = settings.urls.iter().flatten().any(is_proxied);
+        let protocols: &[&str] = if name.is_some() && !is_proxied { &["http/1.1"] } else { &["h2", "http/1.1"] };
+        let mut config = settings.tls.configure(protocols, log)?;
+        match name {
+            Some(name) if is_proxied => {
+                config.enable_sni = false;
+                log.warn(&format!(
+                    "behind a proxy the endpoint is not told `{name}` (`tls.server_name_override`): its certificate must \
+                     have that name all the same"
+                ));
+            }
+            Some(name) => {
+                at = Some(Arc::new(Renamed { host: override_host(settings, &name)?, name }));
+                // Proxies would be chosen by the name.
+                direct = [Some(true); 3];
+            }
+            None => {}
+        }
+        tls = Some(config);
     }
-    if urls.iter().all(|url| url.scheme() == "http") {
-        // The system's certificates are not needed, and reading them takes time and memory.
-        return builder.tls_certs_only([]).build().map_err(|error| problem(&error));
+    let make = |direct: bool| {
+        let mut builder = Client::builder()
+            // The transport decides where a request may be sent on to.
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("gymrun/", env!("CARGO_PKG_VERSION"), " (linux)"))
+            .no_gzip();
+        if direct {
+            builder = builder.no_proxy();
+        }
+        builder = match &tls {
+            Some(config) => builder.tls_backend_preconfigured(config.clone()),
+            // The system's certificates are not needed, and reading them takes time and memory.
+            None => builder.tls_certs_only([]),
+        };
+        if let Some(at) = &at {
+            builder = builder.dns_resolver(at.clone()).http1_only();
+        }
+        builder.build().map_err(|error| problem(&error))
+    };
+    let mut made: [Option<Client>; 2] = [None, None];
+    let mut clients = [None, None, None];
+    for (client, direct) in clients.iter_mut().zip(direct) {
+        let Some(direct) = direct else { continue };
+        let made = &mut made[usize::from(direct)];
+        if made.is_none() {
+            *made = Some(make(direct)?);
+        }
+        client.clone_from(made);
     }
-    let name = settings.tls.server_name.clone().filter(|name| is_name(name));
-    let protocols: &[&str] = if name.is_some() { &["http/1.1"] } else { &["h2", "http/1.1"] };
-    builder = builder.tls_backend_preconfigured(settings.tls.configure(protocols, log)?);
-    if let Some(name) = name {
-        builder = builder.dns_resolver(Arc::new(Renamed { host: override_host(settings, &name)?, name })).http1_only();
-    }
-    builder.build().map_err(|error| problem(&error))
+    Ok(clients)
+}
+
+/// Whether requests go through a proxy.
+fn is_proxied(url: &Url) -> bool {
+    let uri = url.as_str().parse::<Uri>();
+    !url.host_str().is_some_and(is_here) && uri.is_ok_and(|uri| Matcher::from_env().intercept(&uri).is_some())
 }
 
 fn problem(error: &reqwest::Error) -> Problem {

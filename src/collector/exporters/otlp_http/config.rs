@@ -149,17 +149,18 @@ impl Exporter for Settings {
     fn start(mut self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         let signals = signals.to_vec();
         Box::pin(async move {
-            let client = client::build(&mut self, &context.log)?;
+            let clients = client::build(&mut self, &context.log)?;
             let mut ways = Vec::new();
             for signal in signals {
-                let Some(url) = self.urls[signal as usize].clone() else {
+                let place = signal as usize;
+                let (Some(url), Some(client)) = (self.urls[place].clone(), clients[place].clone()) else {
                     let word = signal.name();
                     let problem = Problem::new(format!("there is no endpoint for {word}"));
                     return Err(problem.hint(format!("set `endpoint` or `{word}_endpoint`")));
                 };
                 let transport = Arc::new(Http {
                     signal,
-                    client: client.clone(),
+                    client,
                     url,
                     headers: self.headers.clone(),
                     compression: self.compression,

@@ -118,14 +118,13 @@ impl Http {
             match answer.chunk().await {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
-                // A status that says no is an answer, however its body ends.
-                Err(_) if !is_success => break,
-                Err(error) => return self.not_answered(&error),
+                // The status is what counts: what was taken is not sent again, however the answer goes on.
+                Err(_) if is_success => return accepted("(the answer broke off)"),
+                Err(_) => break,
             }
         }
         if is_success && body.len() > ANSWER_LIMIT {
-            // The status is what counts.
-            return Outcome::Accepted(PartialSuccess { rejected: 0, message: "(more than is read)".into() });
+            return accepted("(more than is read)");
         }
         body.truncate(ANSWER_LIMIT);
         answer::read(self.signal, status, content_type.as_deref(), retry_after.as_deref(), &body, &self.secrets)
@@ -135,6 +134,11 @@ impl Http {
         let reason = if error.is_timeout() { "timeout" } else { "connection" };
         Outcome::not_answered(reason, &words(error), &self.secrets)
     }
+}
+
+/// What a success is whose words are not known.
+fn accepted(message: &str) -> Outcome {
+    Outcome::Accepted(PartialSuccess { rejected: 0, message: message.to_owned() })
 }
 
 /// Where an answer sends the request on to, as it is: another place of the same host. Data and credentials go to no host

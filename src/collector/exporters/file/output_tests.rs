@@ -1,0 +1,144 @@
+//! What is in files after writes that go well, fail or break down, and which files there are.
+
+use super::*;
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).expect("reads").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as others that may fail")]
+fn plain(message: &str, buffer: &mut Vec<u8>, _between: &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()> {
+    buffer.extend_from_slice(message.as_bytes());
+    Ok(())
+}
+
+/// A message of so many parts of 100 KiB; one of 13 parts cannot be encoded to its end, one of 14 panics.
+fn long(parts: usize, buffer: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>)) -> io::Result<()> {
+    for part in 0..parts {
+        buffer.resize(buffer.len() + (100 << 10), b'a');
+        between(buffer);
+        assert!(part < 13, "a defect");
+    }
+    buffer.push(b'\n');
+    if parts == 13 { Err(io::Error::other("not encoded")) } else { Ok(()) }
+}
+
+#[test]
+fn long_messages_are_written_in_parts_and_never_torn() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x.jsonl");
+    let mut output = Output::open(&path, false, None).expect("opens");
+    let lengths = || -> Vec<usize> {
+        let text = fs::read_to_string(&path).expect("reads");
+        assert!(text.is_empty() || text.ends_with('\n'));
+        text.lines().map(|line| line.len() / (100 << 10)).collect()
+    };
+    let all = |written: Written| (written.decided, written.broken, written.failure.is_none());
+    assert_eq!(all(output.write([0, 1, 7, 2, 0, 4], long)), (6, BTreeMap::new(), true));
+    assert_eq!(lengths(), [0, 1, 7, 2, 0, 4]);
+    // Those before and behind it are written.
+    let failed = BTreeMap::from([(2, Broken::Failed("not encoded".into()))]);
+    assert_eq!(all(output.write([1, 3, 13, 1], long)), (4, failed, true));
+    assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3, 1]);
+    let panicked = BTreeMap::from([(1, Broken::Panicked), (3, Broken::Panicked)]);
+    assert_eq!(all(output.write([0, 14, 2, 14], long)), (4, panicked, true));
+    assert_eq!(lengths(), [0, 1, 7, 2, 0, 4, 1, 3, 1, 0, 2]);
+    assert!(output.buffer.capacity() <= 2 * PART + (200 << 10));
+}
+
+#[test]
+fn what_a_failed_write_takes_with_it_is_not_counted() {
+    let mut output = Output::open(Path::new("/dev/full"), true, None).expect("opens");
+    // Whole messages that go with the first part of a long one.
+    let written = output.write([0, 1, 1, 7, 1], long);
+    assert!(written.failure.is_some() && written.broken.is_empty());
+    assert_eq!(written.decided, 0);
+}
+
+#[test]
+fn files_are_put_aside_between_messages_and_the_oldest_removed() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x.y.jsonl");
+    fs::write(directory.path().join("x.y-2001-01-01T00-00-00.000-size.jsonl"), "old").expect("writes");
+    fs::write(directory.path().join("x.y-other.jsonl"), "not ours").expect("writes");
+    let rotation = Rotation { largest: 10, days: 0, backups: 2, local_time: false };
+    let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
+    let messages = ["aaa\n", "bbb\n", "cccc\n", "a very long message\n", "d\n"];
+    let written = output.write(messages, plain);
+    assert_eq!((written.decided, written.failure.is_none()), (5, true));
+    assert_eq!(fs::read_to_string(&path).expect("reads"), "d\n");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).expect("is there").permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let names = names(directory.path());
+    assert_eq!(names.len(), 4, "{names:?}");
+    let kept: Vec<String> = names.iter().filter(|name| name.ends_with("-size.jsonl")).cloned().collect();
+    let texts: Vec<String> =
+        kept.iter().map(|n| fs::read_to_string(directory.path().join(n)).expect("reads")).collect();
+    assert_eq!(texts, ["cccc\n", "a very long message\n"]);
+}
+
+#[test]
+fn half_a_line_is_ended_and_nothing_else_touched() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x");
+    for (before, torn) in [("", false), ("one\n", false), ("one\ntw", true), ("tw", true)] {
+        fs::write(&path, before).expect("writes");
+        let mut output = Output::open(&path, true, None).expect("opens");
+        assert_eq!(output.end_line().expect("reads"), torn);
+        assert_eq!(output.write(["three\n"], plain).decided, 1);
+        let end = if torn { "\n" } else { "" };
+        assert_eq!(fs::read_to_string(&path).expect("reads"), format!("{before}{end}three\n"));
+    }
+    assert!(!Output::open(Path::new("/dev/null"), true, None).expect("opens").end_line().expect("no file"));
+}
+
+#[test]
+fn old_files_go_by_their_age() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x");
+    for name in ["x-2001-01-01T00-00-00.000-size", "x-2901-01-01T00-00-00.000-size"] {
+        fs::write(directory.path().join(name), "").expect("writes");
+    }
+    let rotation = Rotation { largest: 10, days: 1, backups: 0, local_time: true };
+    Output::open(&path, false, Some(rotation)).expect("opens");
+    assert_eq!(names(directory.path()), ["x", "x-2901-01-01T00-00-00.000-size"]);
+}
+
+/// What is in a file without a name is lost, so that is not where messages go; one that has another name is somebody's.
+#[test]
+fn a_file_that_was_removed_is_made_again() {
+    for rotation in [None, Some(Rotation { largest: 100, days: 0, backups: 0, local_time: false })] {
+        let directory = tempfile::tempdir().expect("directory");
+        let folder = directory.path().join("folder");
+        fs::create_dir(&folder).expect("makes");
+        let (path, other) = (folder.join("x.jsonl"), folder.join("y.jsonl"));
+        let mut output = Output::open(&path, false, rotation).expect("opens");
+        assert!(output.write(["one\n"], plain).failure.is_none());
+        fs::rename(&path, &other).expect("renames");
+        assert!(output.write(["two\n"], plain).failure.is_none());
+        assert_eq!(fs::read_to_string(&other).expect("reads"), "one\ntwo\n");
+        fs::remove_file(&other).expect("removes");
+        assert!(output.write(["three\n"], plain).failure.is_none());
+        assert_eq!(fs::read_to_string(&path).expect("reads"), "three\n");
+        fs::remove_dir_all(&folder).expect("removes");
+        let written = output.write(["four\n"], plain);
+        assert_eq!((written.decided, written.failure.is_some()), (0, true));
+        fs::create_dir(&folder).expect("makes");
+        assert!(output.write(["five\n"], plain).failure.is_none());
+        assert_eq!(fs::read_to_string(&path).expect("reads"), "five\n");
+    }
+}
+
+#[test]
+fn a_file_with_rotation_goes_on_where_it_was() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x.jsonl");
+    fs::write(&path, "before\n").expect("writes");
+    let rotation = Rotation { largest: 100, days: 0, backups: 0, local_time: false };
+    let mut output = Output::open(&path, false, Some(rotation)).expect("opens");
+    assert!(output.write(["after\n"], plain).failure.is_none());
+    assert_eq!(fs::read_to_string(&path).expect("reads"), "before\nafter\n");
+}
