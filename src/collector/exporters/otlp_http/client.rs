@@ -43,7 +43,7 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<[Option<Client
         }
         tls = Some(config);
     }
-    let make = |direct: bool| {
+    let client_for = |direct: bool| {
         let mut builder = Client::builder()
             // The transport decides where a request may be sent on to.
             .redirect(redirect::Policy::none())
@@ -62,15 +62,15 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<[Option<Client
         }
         builder.build().map_err(|error| problem(&error))
     };
-    let mut made: [Option<Client>; 2] = [None, None];
+    let mut by_way: [Option<Client>; 2] = [None, None];
     let mut clients = [None, None, None];
     for (client, direct) in clients.iter_mut().zip(direct) {
         let Some(direct) = direct else { continue };
-        let made = &mut made[usize::from(direct)];
-        if made.is_none() {
-            *made = Some(make(direct)?);
+        let known = &mut by_way[usize::from(direct)];
+        if known.is_none() {
+            *known = Some(client_for(direct)?);
         }
-        client.clone_from(made);
+        client.clone_from(known);
     }
     Ok(clients)
 }

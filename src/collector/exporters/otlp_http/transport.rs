@@ -117,10 +117,9 @@ impl Http {
         while body.len() <= ANSWER_LIMIT {
             match answer.chunk().await {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-                Ok(None) => break,
                 // The status is what counts: what was taken is not sent again, however the answer goes on.
                 Err(_) if is_success => return accepted("(the answer broke off)"),
-                Err(_) => break,
+                Ok(None) | Err(_) => break,
             }
         }
         if is_success && body.len() > ANSWER_LIMIT {
