@@ -1,5 +1,7 @@
 //! Checks of the values of a compiled draft: secrets that would be seen, variables that are not set, sizes.
 
+use std::fmt::Arguments;
+
 use super::compile::Names;
 use super::job::Plan;
 use super::process::VariableValue;
@@ -44,7 +46,7 @@ const MAXIMUM_WORD: usize = 128 * 1024;
 /// Words and variables are not larger than what can be handed to a program; what is late is not counted.
 pub(super) fn check_sizes(plan: &Plan, names: &Names, problems: &mut Problems) {
     for unit in &plan.units {
-        let mut refuse = |size: usize, key: &str| {
+        let mut refuse = |size: usize, key: Arguments<'_>| {
             if size > MAXIMUM_WORD {
                 problems.push(
                     Problem::new(format!(
@@ -57,7 +59,7 @@ pub(super) fn check_sizes(plan: &Plan, names: &Names, problems: &mut Problems) {
             }
         };
         for word in &unit.argv {
-            refuse(literal_size(word) + 1, "command");
+            refuse(literal_size(word) + 1, format_args!("command"));
         }
         for (name, variable) in &unit.env {
             if let VariableValue::Set(value) = &variable.value {
@@ -66,7 +68,7 @@ pub(super) fn check_sizes(plan: &Plan, names: &Names, problems: &mut Problems) {
                     Value::Text(text) => size += literal_size(text),
                     Value::Encoded { value, .. } => size += encoded_size(value),
                 }
-                refuse(size, &format!("env.{name}"));
+                refuse(size, format_args!("env.{name}"));
             }
         }
     }
@@ -92,7 +94,7 @@ fn encoded_size(tree: &Tree) -> usize {
 
 /// Secrets and runtime values without a default are there.
 pub(super) fn check_variables(plan: &Plan, names: &Names, is_set: &impl Fn(&str) -> bool, problems: &mut Problems) {
-    let mut look = |text: &Text, path: &str, place: &Location| {
+    let mut look = |text: &Text, path: Arguments<'_>, place: &Location| {
         for reference in text.references() {
             let (Reference::Secret { name, default: None } | Reference::Inherited { name, default: None }) = reference
             else {
@@ -101,7 +103,7 @@ pub(super) fn check_variables(plan: &Plan, names: &Names, is_set: &impl Fn(&str)
             if !is_set(name) {
                 problems.push(
                     Problem::new(format!("the environment variable `{name}` is not set"))
-                        .at(path)
+                        .at(path.to_string())
                         .in_file(place.clone())
                         .hint(format!("export {name} before gymrun starts, or give a default")),
                 );
@@ -109,16 +111,15 @@ pub(super) fn check_variables(plan: &Plan, names: &Names, is_set: &impl Fn(&str)
         }
     };
     for unit in &plan.units {
-        let mut unit = unit.clone();
-        let (path, place) = (names.path(&unit.name).to_owned(), unit.location.clone());
-        unit.change_texts(|key, text| look(text, &format!("{path}.{key}"), &place));
+        let path = names.path(&unit.name);
+        unit.visit_texts(|key, text| look(text, format_args!("{path}.{key}"), &unit.location));
     }
     for (name, value) in &plan.attributes {
-        value.visit_texts(&mut |text| look(text, &format!("attributes.{name}"), &Location::default()));
+        value.visit_texts(&mut |text| look(text, format_args!("attributes.{name}"), &Location::default()));
     }
     for file in &plan.files {
         let path = file.path.replacen("files/", "files.", 1);
-        file.contents.visit_texts(&mut |text| look(text, &path, &file.location));
+        file.contents.visit_texts(&mut |text| look(text, format_args!("{path}"), &file.location));
     }
     for unit in &plan.units {
         for (key, variable) in &unit.env {

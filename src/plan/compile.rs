@@ -3,6 +3,7 @@
 //! Pure. Each check is one function that adds what it finds; all of them run, so that an author sees every problem at once.
 
 use std::collections::BTreeMap;
+use std::fmt::Arguments;
 
 use indexmap::IndexMap;
 
@@ -200,35 +201,38 @@ fn resolve(plan: &mut Plan, names: &Names, problems: &mut Problems) {
             tree.fix_numbers(&|reference| names.fixed(reference));
         });
         unit.change_texts(|key, text| {
-            let path = format!("{}.{key}", names.path(&own));
-            settle(text, Some(&own), names, &path, &place, problems);
+            settle(text, Some(&own), names, format_args!("{}.{key}", names.path(&own)), &place, problems);
         });
     }
     let place = Location::default();
     for (name, value) in &mut plan.attributes {
-        value.change_texts(&mut |text| settle(text, None, names, &format!("attributes.{name}"), &place, problems));
+        value.change_texts(&mut |text| {
+            settle(text, None, names, format_args!("attributes.{name}"), &place, problems);
+        });
     }
     for target in &mut plan.scrape {
         let path = format!("scrape.{}", target.job_name);
-        target.targets.iter_mut().for_each(|text| settle(text, None, names, &path, &place, problems));
-        target.labels.values_mut().for_each(|text| settle(text, None, names, &path, &place, problems));
+        target.targets.iter_mut().for_each(|text| settle(text, None, names, format_args!("{path}"), &place, problems));
+        target.labels.values_mut().for_each(|text| settle(text, None, names, format_args!("{path}"), &place, problems));
     }
     for file in &mut plan.files {
         let (path, place) = (file.path.replacen("files/", "files.", 1), file.location.clone());
         if let Value::Encoded { value, .. } = &mut file.contents {
             value.fix_numbers(&|reference| names.fixed(reference));
         }
-        file.contents.change_texts(&mut |text| settle(text, None, names, &path, &place, problems));
+        file.contents.change_texts(&mut |text| settle(text, None, names, format_args!("{path}"), &place, problems));
     }
     if let Some(collector) = &mut plan.collector {
         collector.config.fix_numbers(&|reference| names.fixed(reference));
-        collector.config.change_texts(&mut |text| settle(text, None, names, "collector", &place, problems));
+        collector
+            .config
+            .change_texts(&mut |text| settle(text, None, names, format_args!("collector"), &place, problems));
         if let Some(text) = &mut collector.own_metrics {
-            settle(text, None, names, "collector", &place, problems);
+            settle(text, None, names, format_args!("collector"), &place, problems);
         }
     }
     if let Some(text) = &mut plan.telemetry.endpoint {
-        settle(text, None, names, "telemetry", &place, problems);
+        settle(text, None, names, format_args!("telemetry"), &place, problems);
     }
 }
 
@@ -244,7 +248,17 @@ fn with_self(reference: &Reference, own: Option<&str>) -> Reference {
 }
 
 /// Settles one text. `own` is the process it belongs to, if any.
-fn settle(text: &mut Text, own: Option<&str>, names: &Names, path: &str, place: &Location, problems: &mut Problems) {
+fn settle(
+    text: &mut Text,
+    own: Option<&str>,
+    names: &Names,
+    path: Arguments<'_>,
+    place: &Location,
+    problems: &mut Problems,
+) {
+    if text.references().next().is_none() {
+        return;
+    }
     let mut out = Text::default();
     for segment in text.segments() {
         let reference = match segment {
@@ -263,7 +277,7 @@ fn settle(text: &mut Text, own: Option<&str>, names: &Names, path: &str, place: 
             _ => Ok(()),
         };
         if let Err(problem) = found {
-            problems.push(problem.at(path).in_file(place.clone()));
+            problems.push(problem.at(path.to_string()).in_file(place.clone()));
         }
         match names.fixed(&reference) {
             Some(port) => out.push_literal(&port.to_string()),

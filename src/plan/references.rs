@@ -1,4 +1,6 @@
-//! Changing every text of a plan in place.
+//! Changing every text of a plan in place, and seeing every text of a unit.
+
+use std::fmt::Arguments;
 
 use super::process::{ProbeKind, Question, Readiness, Unit, VariableValue};
 use super::text::{Reference, Segment, Text, Tree, Value};
@@ -42,38 +44,63 @@ impl Tree {
 }
 
 impl Question {
-    fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
+    fn change_texts(&mut self, mut change: impl FnMut(Arguments<'_>, &mut Text)) {
         if let ProbeKind::Exec { command } = &mut self.kind {
             for text in command {
-                change("command", text);
+                change(format_args!("command"), text);
             }
         }
         if let Some(text) = &mut self.host {
-            change("host", text);
+            change(format_args!("host"), text);
         }
         if let Some(text) = &mut self.port {
-            change("port", text);
+            change(format_args!("port"), text);
         }
+    }
+
+    fn visit_texts(&self, mut visit: impl FnMut(Arguments<'_>, &Text)) {
+        if let ProbeKind::Exec { command } = &self.kind {
+            for text in command {
+                visit(format_args!("command"), text);
+            }
+        }
+        self.host.iter().for_each(|text| visit(format_args!("host"), text));
+        self.port.iter().for_each(|text| visit(format_args!("port"), text));
     }
 }
 
 impl Unit {
     /// Calls `change` with every text of the unit and the key it stands under.
-    pub fn change_texts(&mut self, mut change: impl FnMut(&str, &mut Text)) {
+    pub fn change_texts(&mut self, mut change: impl FnMut(Arguments<'_>, &mut Text)) {
         for text in &mut self.argv {
-            change("command", text);
+            change(format_args!("command"), text);
         }
         for (name, variable) in &mut self.env {
             if let VariableValue::Set(value) = &mut variable.value {
-                let key = format!("env.{name}");
-                value.change_texts(&mut |text| change(&key, text));
+                value.change_texts(&mut |text| change(format_args!("env.{name}"), text));
             }
         }
         if let Readiness::Probe(probe) = &mut self.readiness {
-            probe.question.change_texts(|key, text| change(&format!("health_check.{key}"), text));
+            probe.question.change_texts(|key, text| change(format_args!("health_check.{key}"), text));
         }
         if let Some(liveness) = &mut self.liveness {
-            liveness.question.change_texts(|key, text| change(&format!("liveness.{key}"), text));
+            liveness.question.change_texts(|key, text| change(format_args!("liveness.{key}"), text));
+        }
+    }
+
+    /// Calls `visit` with every text of the unit and the key it stands under: what [`Unit::change_texts`] would change.
+    pub fn visit_texts(&self, mut visit: impl FnMut(Arguments<'_>, &Text)) {
+        self.argv.iter().for_each(|text| visit(format_args!("command"), text));
+        for (name, variable) in &self.env {
+            if let VariableValue::Set(value) = &variable.value {
+                value.visit_texts(&mut |text| visit(format_args!("env.{name}"), text));
+            }
+        }
+        if let Readiness::Probe(probe) = &self.readiness {
+            probe.question.visit_texts(|key, text| visit(format_args!("health_check.{key}"), text));
+        }
+        if let Some(liveness) = &self.liveness {
+            liveness.question.visit_texts(|key, text| visit(format_args!("liveness.{key}"), text));
         }
     }
 

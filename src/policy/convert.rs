@@ -189,8 +189,9 @@ impl Conversion<'_> {
 
 /// `path` with one more key; a key with a dot stands in quotes.
 pub fn join(path: &str, key: &str) -> String {
-    let key = if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
-    if path.is_empty() { key } else { format!("{path}.{key}") }
+    let dot = if path.is_empty() { "" } else { "." };
+    let quote = if key.contains('.') { "\"" } else { "" };
+    [path, dot, quote, key, quote].concat()
 }
 
 /// A node as Lua gets it.

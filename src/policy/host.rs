@@ -81,6 +81,12 @@ impl Host {
         }
     }
 
+    /// The folder with a site's own `policy/NAME.lua`, which are used instead of those that are shipped.
+    #[must_use]
+    pub fn policy_folder(&self) -> Option<&str> {
+        self.world.variable("GYMRUN_LUA_PATH").filter(|path| !path.is_empty())
+    }
+
     /// Notes that a file is about to be loaded.
     pub fn add_chunk(&self, file: &str) {
         self.chunks.borrow_mut().push(file.to_owned());

@@ -2,26 +2,38 @@
 
 use crate::inputs::{BuiltIn, Language};
 
-macro_rules! files {
-    ($folder:literal: $($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../", $folder, "/", $name, ".lua")))),*]
+/// A chunk of Lua of our own as `build.rs` leaves it: compiled, or as text where it could not be.
+macro_rules! chunk {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $name)).as_slice()
+    };
+}
+
+macro_rules! policy {
+    ($($name:literal),*) => {
+        &[$(($name, include_bytes!(concat!(env!("OUT_DIR"), "/policy/", $name)).as_slice())),*]
     };
 }
 
 /// The modules `policy.NAME`.
-const LIBRARY: &[(&str, &str)] =
-    files!("lua/policy": "attributes", "collector", "command", "gym", "scrape", "telemetry_env", "vllm");
+const LIBRARY: &[(&str, &[u8])] =
+    policy!("attributes", "collector", "command", "gym", "scrape", "telemetry_env", "vllm");
+
+/// The prelude's values, which authors see behind proxies.
+pub const VALUES: &[u8] = chunk!("prelude/values");
+/// The prelude's globals.
+pub const GLOBALS: &[u8] = chunk!("prelude/globals");
 
 /// Fragments that are found after all folders.
-const FRAGMENTS: &[(&str, &str)] = files!("site-fragments": "local");
+const FRAGMENTS: &[(&str, &str)] = &[("local", include_str!("../../site-fragments/local.lua"))];
 
 /// The module that makes nemo-lens 0.1.0 work inside a Gym server, a Python file.
 pub const SITECUSTOMIZE: &str = include_str!("../../lua/policy/python/sitecustomize.py");
 
-/// The source of `policy.NAME`.
+/// The chunk of `policy.NAME`.
 #[must_use]
-pub fn source(name: &str) -> Option<&'static str> {
-    LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+pub fn chunk(name: &str) -> Option<&'static [u8]> {
+    LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, chunk)| *chunk)
 }
 
 /// The names of all modules.

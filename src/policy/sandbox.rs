@@ -12,9 +12,6 @@ use super::{library, modules};
 use crate::diag::{Location, Problem, nearest};
 use crate::inputs::{Language, SourceFile};
 
-const VALUES: &str = include_str!("../../lua/prelude/values.lua");
-const GLOBALS: &str = include_str!("../../lua/prelude/globals.lua");
-
 /// What compiled Lua begins with.
 const BYTECODE: char = '\u{1b}';
 
@@ -26,8 +23,8 @@ const POLICY_GLOBALS: &str = "gymrun.policy_globals";
 /// Puts the sandbox in place; nothing of an author's has run before.
 pub fn install(lua: &Lua) -> mlua::Result<()> {
     let natives = natives(lua)?;
-    let values: Table = lua.load(VALUES).set_name("=gymrun").set_mode(ChunkMode::Text).call(&natives)?;
-    let globals: Table = lua.load(GLOBALS).set_name("=gymrun").set_mode(ChunkMode::Text).call((&natives, &values))?;
+    let values: Table = lua.load(library::VALUES).set_name("=gymrun").call(&natives)?;
+    let globals: Table = lua.load(library::GLOBALS).set_name("=gymrun").call((&natives, &values))?;
     for name in ["author", "policy"] {
         values.raw_set(name, globals.raw_get::<Function>(name)?)?;
     }
@@ -119,26 +116,24 @@ fn require_for_policy(lua: &Lua, name: &str) -> mlua::Result<Value> {
         return Err(raise(lua, format!("module `{name}` not found")));
     };
     once(lua, name, |lua| {
-        let (source, chunk_name) = policy_source(lua, name, stem)?;
         let globals: Table = lua.named_registry_value(POLICY_GLOBALS)?;
-        // `=`: frames of policy are skipped where an author is told of a line.
-        let chunk = lua.load(source).set_name(format!("={chunk_name}")).set_mode(ChunkMode::Text);
-        chunk.set_environment(globals).call(name)
+        policy_function(lua, name, stem, globals)?.call(name)
     })
 }
 
-/// The text of a policy module and what messages call it: from `$GYMRUN_LUA_PATH/policy` if it is there, else from the binary.
-fn policy_source(lua: &Lua, name: &str, stem: &str) -> mlua::Result<(String, String)> {
-    if let Some(folder) = host(lua)?.world.variable("GYMRUN_LUA_PATH").filter(|path| !path.is_empty()) {
+/// A policy module that is ready to run: from `$GYMRUN_LUA_PATH/policy` if it is there, else from the binary. Its name
+/// begins with `=`: frames of policy are skipped where an author is told of a line.
+fn policy_function(lua: &Lua, name: &str, stem: &str, globals: Table) -> mlua::Result<Function> {
+    if let Some(folder) = host(lua)?.policy_folder() {
         let file = host(lua)?.world.absolute(Path::new(folder)).join("policy").join(format!("{stem}.lua"));
         if is_name(stem) && file.is_file() {
             let file = read(lua, &file)?;
-            let text = text_of(lua, &file)?;
-            return Ok((text, file.display));
+            let chunk = lua.load(text_of(lua, &file)?).set_name(format!("={}", file.display));
+            return chunk.set_mode(ChunkMode::Text).set_environment(globals).into_function();
         }
     }
-    match library::source(stem) {
-        Some(text) => Ok((text.to_owned(), name.to_owned())),
+    match library::chunk(stem) {
+        Some(chunk) => lua.load(chunk).set_name(format!("={name}")).set_environment(globals).into_function(),
         None => Err(raise_problem(
             lua,
             Problem::new(format!("module `policy.{stem}` not found")).suggest(stem, library::names()),

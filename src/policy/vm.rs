@@ -1,10 +1,13 @@
 //! The Lua VM: a thread of its own, bounded time and memory.
 //!
-//! Three things bound a script whatever it does. A hook that every coroutine inherits looks at the clock now and then, in
-//! an author's code on each line, and raises an error once the time is over; `pcall` and its kin raise it again (see
+//! Three things bound an author's code whatever it does. A hook that every coroutine inherits looks at the clock on each
+//! line and now and then, and raises an error once the time is over; `pcall` and its kin raise it again (see
 //! [`super::sandbox`]), so it cannot be swallowed. The allocator refuses to pass the memory limit. And the caller waits
 //! with a deadline of its own: if the script is inside C then, where no hook is reached, the caller says which line ran
 //! last and leaves the thread behind; the process is about to end with exit code 2.
+//!
+//! The shipped policy runs without the first two, which Lua would ask for at each instruction and mlua at each step. It takes
+//! as much as the job is large.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -22,13 +25,15 @@ use crate::inputs::World;
 
 /// How much memory a script may use.
 pub const MEMORY_LIMIT: usize = 256 * 1024 * 1024;
+/// What mlua takes for none.
+const NO_LIMIT: usize = 0;
 /// The stack of the thread: enough for the 200 nested C calls that Lua allows itself.
 const STACK: usize = 16 * 1024 * 1024;
 /// How long the hook has to notice the deadline before the caller gives up on it.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// When the hook is reached in code of our own.
-const NOW_AND_THEN: HookTriggers = HookTriggers::new().every_nth_instruction(10_000);
+/// When the hook is reached: a loop within one line is met by counting.
+const TRIGGERS: HookTriggers = HookTriggers::new().every_line().every_nth_instruction(10_000);
 
 /// Runs `body` with a fresh VM on a thread of its own.
 ///
@@ -74,28 +79,36 @@ pub fn run<T: Send + 'static>(
     }
 }
 
-/// A VM with the limits and the sandbox in place.
+/// A VM with the sandbox in place, and the limits as well if code runs in it that is neither ours nor called by
+/// [`line_by_line`].
 fn new_vm(host: Host) -> Result<Lua, Problems> {
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::new()).map_err(|e| bug(&e))?;
-    lua.set_memory_limit(MEMORY_LIMIT).map_err(|e| bug(&e))?;
+    let is_ours = host.policy_folder().is_none();
     lua.set_app_data(host);
-    set_hook(&lua, NOW_AND_THEN).map_err(|e| bug(&e))?;
+    if !is_ours {
+        bound(&lua).map_err(|e| bug(&e))?;
+    }
     sandbox::install(&lua).map_err(|error| problem_of(&lua, &error))?;
     Ok(lua)
 }
 
 /// Runs an author's code: each line of it is noted before it runs.
 pub fn line_by_line<T>(lua: &Lua, body: impl FnOnce() -> mlua::Result<T>) -> mlua::Result<T> {
-    set_hook(lua, NOW_AND_THEN.every_line())?;
+    bound(lua)?;
     let result = body();
-    set_hook(lua, NOW_AND_THEN)?;
+    if host(lua)?.policy_folder().is_none() {
+        lua.remove_global_hook();
+        lua.set_memory_limit(NO_LIMIT)?;
+    }
     result
 }
 
-fn set_hook(lua: &Lua, triggers: HookTriggers) -> mlua::Result<()> {
+/// From here on time and memory are limited.
+fn bound(lua: &Lua) -> mlua::Result<()> {
+    lua.set_memory_limit(MEMORY_LIMIT)?;
     let watch = Arc::clone(&host(lua)?.watch);
-    lua.set_global_hook(triggers, move |_, debug| {
+    lua.set_global_hook(TRIGGERS, move |_, debug| {
         watch.note(debug);
         if watch.check() { Err(mlua::Error::external(LimitReached)) } else { Ok(VmState::Continue) }
     })

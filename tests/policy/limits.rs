@@ -75,6 +75,28 @@ fn memory_is_bounded() {
     }
 }
 
+/// The shipped policy runs without limits; what a site puts in its place does not.
+#[test]
+fn the_policy_of_a_site_is_bounded_too() {
+    let job =
+        "local gym = require 'gymrun'\nreturn gym.job { name = 'x', services = { p = gym.vllm { model = 'm' } } }";
+    for (script, expected) in [
+        ("local t = {} while true do t[#t + 1] = ('x'):rep(1000000) .. #t end", "memory"),
+        (
+            "return { command = function() local t = {} while true do t[#t + 1] = ('x'):rep(1000000) .. #t end end }",
+            "memory",
+        ),
+        ("return { command = function() while true do end end }", "did not end within 0.3 s"),
+    ] {
+        let folder = folder(&[("job.lua", job), ("own/policy/vllm.lua", script)]);
+        let path = folder.path().join("own").display().to_string();
+        let folder = folder.variable("GYMRUN_LUA_PATH", &path);
+        let folder = if expected == "memory" { folder } else { folder.hurried() };
+        let problems = folder.problems("job.lua");
+        assert!(problems.contains(expected), "{script}\n{problems}");
+    }
+}
+
 #[test]
 fn values_that_grow_by_sharing_are_refused() {
     for (script, expected) in [

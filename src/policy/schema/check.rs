@@ -36,32 +36,36 @@ pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
             }
         },
         simple => {
-            let good = match simple {
-                Type::Int(min, max) => int(node).is_some_and(|number| (*min..=*max).contains(&number)),
-                Type::Num(above) => num(node).is_some_and(|number| number > 0.0 || (!above && number == 0.0)),
-                Type::LatePort => match &node.value {
-                    NodeValue::Text(text) => text.as_literal().is_none() && !text.has_secret(),
-                    _ => int(node).is_some_and(|number| (1..=65535).contains(&number)),
-                },
-                Type::Bool => boolean(node).is_some(),
-                Type::Off => is_off(node),
-                Type::Null => node.value == NodeValue::Null,
-                Type::Name => literal(node).is_some_and(|name| is_name(name, false)),
-                Type::JobName => literal(node).is_some_and(|name| is_name(name, true)),
-                Type::Variable => literal(node).is_some_and(is_variable),
-                Type::Port => port(node).is_some(),
-                Type::PortRange => literal(node).and_then(port_range).is_some(),
-                Type::Status => status(node).is_some(),
-                Type::Signal => literal(node).and_then(StopSignal::parse).is_some(),
-                Type::Path => literal(node).is_some_and(|path| !path.is_empty()),
-                Type::Function => matches!(node.value, NodeValue::Function(_)),
-                _ => true,
-            };
-            if !good {
+            if is_good(node, simple) == Some(false) {
                 problems.push(not(node, takes, path));
             }
         }
     }
+}
+
+/// Whether a value is what a type asks for; `None` if that takes more than a look.
+fn is_good(node: &Node, simple: &Type) -> Option<bool> {
+    Some(match simple {
+        Type::Int(min, max) => int(node).is_some_and(|number| (*min..=*max).contains(&number)),
+        Type::Num(above) => num(node).is_some_and(|number| number > 0.0 || (!above && number == 0.0)),
+        Type::LatePort => match &node.value {
+            NodeValue::Text(text) => text.as_literal().is_none() && !text.has_secret(),
+            _ => int(node).is_some_and(|number| (1..=65535).contains(&number)),
+        },
+        Type::Bool => boolean(node).is_some(),
+        Type::Off => is_off(node),
+        Type::Null => node.value == NodeValue::Null,
+        Type::Name => literal(node).is_some_and(|name| is_name(name, false)),
+        Type::JobName => literal(node).is_some_and(|name| is_name(name, true)),
+        Type::Variable => literal(node).is_some_and(is_variable),
+        Type::Port => port(node).is_some(),
+        Type::PortRange => literal(node).and_then(port_range).is_some(),
+        Type::Status => status(node).is_some(),
+        Type::Signal => literal(node).and_then(StopSignal::parse).is_some(),
+        Type::Path => literal(node).is_some_and(|path| !path.is_empty()),
+        Type::Function => matches!(node.value, NodeValue::Function(_)),
+        _ => return None,
+    })
 }
 
 /// With "did you mean" only: the message lists all words already.
@@ -246,19 +250,17 @@ pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems)
 }
 
 fn one_of(node: &Node, types: &[Type], takes: &Type, path: &str, problems: &mut Problems) {
-    let attempts: Vec<(&Type, Problems)> = types
-        .iter()
-        .filter(|one| same_shape(node, one))
-        .map(|one| {
-            let mut found = Problems::new();
-            check(node, one, path, &mut found);
-            (one, found)
-        })
-        .collect();
-    if attempts.iter().any(|(_, found)| found.is_empty()) {
+    let attempt = |one: &Type| {
+        let mut found = Problems::new();
+        check(node, one, path, &mut found);
+        found
+    };
+    let shaped = || types.iter().filter(|one| same_shape(node, one));
+    // What would be wrong is made up only for what is wrong.
+    if shaped().any(|one| is_good(node, one).unwrap_or_else(|| attempt(one).is_empty())) {
         return;
     }
-    let mut attempts = attempts.into_iter();
+    let mut attempts = shaped().map(|one| (one, attempt(one)));
     match (attempts.next(), attempts.next()) {
         // A list or a mapping can have been meant for one of them only, and so can what holds a reference.
         (Some((_, found)), None) if !is_scalar(node) => problems.extend(found),
@@ -311,8 +313,9 @@ fn tree(node: &Node, path: &str, problems: &mut Problems) {
 
 /// The path of a key below a path.
 pub fn below(path: &str, key: &str) -> String {
-    let key = if key.contains('.') || key.is_empty() { format!("\"{key}\"") } else { key.to_owned() };
-    if path.is_empty() { key } else { format!("{path}.{key}") }
+    let dot = if path.is_empty() { "" } else { "." };
+    let quote = if key.contains('.') || key.is_empty() { "\"" } else { "" };
+    [path, dot, quote, key, quote].concat()
 }
 
 /// Whether `name` is a relative path that stays below where it begins.
