@@ -133,10 +133,10 @@ fn time(point: &Value) -> u64 {
 #[test]
 fn the_memory_of_each_server_and_of_the_host_is_there() {
     let Some(run) = EMBEDDED.as_ref() else { return };
-    check_memory(&run.directory.telemetry());
+    check_memory(&run.directory.telemetry(), &run.directory.json("result.json"));
 }
 
-fn check_memory(telemetry: &Telemetry) {
+fn check_memory(telemetry: &Telemetry, result: &Value) {
     for name in ["gym.server.memory.usage", "gym.server.memory.sampled_peak"] {
         let mut seen = BTreeSet::new();
         for metric in telemetry.metrics_named(name) {
@@ -166,6 +166,12 @@ fn check_memory(telemetry: &Telemetry) {
     {
         let metrics = telemetry.metrics_named(name);
         assert!(!metrics.is_empty(), "{name} is missing");
+        assert!(metrics.iter().all(|metric| metric.kind == "gauge" && metric.unit == "By"), "{name}");
+    }
+    // Of the cgroup what the result has, no more and no less.
+    for (name, key) in [("usage", "used"), ("sampled_peak", "peak"), ("limit", "limit")] {
+        let metrics = telemetry.metrics_named(&format!("gym.cgroup.memory.{name}"));
+        assert_eq!(metrics.is_empty(), result["cgroup_memory"][key].is_null(), "{name}: {result}");
         assert!(metrics.iter().all(|metric| metric.kind == "gauge" && metric.unit == "By"), "{name}");
     }
     let processes = telemetry.metrics_named("gym.server.processes");
@@ -284,9 +290,10 @@ fn the_real_otelcol_gives_the_same() {
     );
 
     check_traces(&theirs);
+    let result = theirs.directory.json("result.json");
     let (ours, theirs) = (ours.directory.telemetry().without(OWN_PRODUCER), theirs.directory.telemetry());
     check_scraped(&theirs);
-    check_memory(&theirs);
+    check_memory(&theirs, &result);
     check_identity(&theirs);
 
     assert_eq!(metric_shapes(&ours), metric_shapes(&theirs), "metrics: producer, name, unit, type");

@@ -188,6 +188,27 @@ fn a_kill_for_memory_stands_in_the_result() {
     assert_eq!(&exit["explanation"], explanation);
 }
 
+#[test]
+fn the_result_and_the_delivery_are_whole_on_a_full_disk() {
+    let text = "name: t\ndriver:\n  shell: 'head -c 3000000 /dev/zero >\"$GYMRUN_JOB_DIR/fill\"; exit 3'\n";
+    let job = Job::new("job.yaml", text);
+    let kept = job.folder().join("kept");
+    let at = job.output().display().to_string();
+    let Some(words) = harness::small_disk(&at, &kept.display().to_string(), 1024) else { return };
+    let ended = job.start_through(&words).end();
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let directory = harness::JobDirectory::only_in(&kept.join("j1"));
+    assert!(directory.path("fill").exists() && !directory.path(".result.json").exists());
+    let (result, delivery) = (directory.json("result.json"), directory.json("otel/delivery.json"));
+    assert_eq!((&result["code"], &result["class"]), (&json!(3), &json!("driver_failed")));
+    assert!(result["processes"]["driver"]["explanation"]["text"].as_str().is_some_and(|text| text.contains("is full")));
+    // gymrun's own metrics, at least.
+    let counts = |report: &Value| (report["metrics"]["received"].clone(), report["metrics"]["dropped"].clone());
+    assert_eq!(counts(&result["delivery"]), counts(&delivery));
+    assert!(delivery["metrics"]["received"].as_u64() > Some(0), "{delivery}");
+    assert!(!ended.stderr.contains("nothing is known"), "{}", ended.stderr);
+}
+
 /// Makes what is started a member of a cgroup, by its list.
 #[expect(unsafe_code, reason = "a child is moved before it is executed")]
 fn enter(command: &mut std::process::Command, mut list: std::fs::File) {

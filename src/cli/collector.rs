@@ -19,7 +19,9 @@ use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Shed, Surroundings, run as run_collector};
 use crate::collector::source::Source;
 use crate::diag::{Problem, Problems, render};
-use crate::process::{OsSignals, Told, set_up_allocator, shed_free_memory, shed_memory, take_all_descriptors};
+use crate::process::{
+    OsSignals, Told, keep_a_blocking_thread, set_up_allocator, shed_free_memory, shed_memory, take_all_descriptors,
+};
 
 /// What the subcommand takes.
 #[derive(Args, Clone, Debug)]
@@ -93,7 +95,8 @@ fn environment(name: &str) -> Option<OsString> {
 
 fn runtime() -> Result<Runtime, Problem> {
     // Two workers: a slow answer or a large batch does not keep the health check from answering.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = keep_a_blocking_thread(runtime.worker_threads(2).enable_all());
     runtime.map_err(|error| Problem::new(format!("cannot start the runtime: {error}")))
 }
 
@@ -202,23 +205,29 @@ fn directory(sources: &[Source]) -> PathBuf {
 /// Ends when it is told to stop, or by SIGHUP to go on with the configuration as it is then. The reference ends with an
 /// error if that is broken; this one says so and goes on as it was.
 async fn told(signals: &mut OsSignals, sources: &[Source], sink: &Sink) -> Order {
-    while signals.next().await == Told::HangUp {
-        let sources = sources.to_vec();
-        // Files may be slow, and what runs is driven by the same task.
-        let read = tokio::task::spawn_blocking(move || Texts::load(&sources, &environment)).await;
-        let broken = |error| Problems::from(Problem::new(format!("cannot read the configuration: {error}")));
-        match read.map_err(broken).flatten() {
-            Ok(next) => {
-                sink("SIGHUP: the configuration is read anew");
-                return Order::Reload(Box::new(next));
-            }
-            Err(problems) => {
-                show(&problems);
-                sink("SIGHUP: the configuration is broken now; the one from before stays");
+    loop {
+        match signals.next().await {
+            Told::Interrupt | Told::Terminate | Told::Quit => return Order::Stop,
+            // Whoever signals a whole job does not mean the collector; the reference does nothing either.
+            Told::Other(number) => sink(&format!("signal {number}: nothing is done")),
+            Told::HangUp => {
+                let sources = sources.to_vec();
+                // Files may be slow, and what runs is driven by the same task.
+                let read = tokio::task::spawn_blocking(move || Texts::load(&sources, &environment)).await;
+                let broken = |error| Problems::from(Problem::new(format!("cannot read the configuration: {error}")));
+                match read.map_err(broken).flatten() {
+                    Ok(next) => {
+                        sink("SIGHUP: the configuration is read anew");
+                        return Order::Reload(Box::new(next));
+                    }
+                    Err(problems) => {
+                        show(&problems);
+                        sink("SIGHUP: the configuration is broken now; the one from before stays");
+                    }
+                }
             }
         }
     }
-    Order::Stop
 }
 
 fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {

@@ -10,7 +10,7 @@ use std::thread::{Builder, JoinHandle, Thread, park_timeout};
 use std::time::Duration;
 
 use crate::events::{Event, EventKind, Sink};
-use crate::files::write_whole;
+use crate::files::Reserved;
 use crate::jobdir::{EventLog, Summary, lens_warnings};
 use crate::plan::Plan;
 use crate::report::{Reporter, Terminal};
@@ -22,6 +22,11 @@ const TELEMETRY_LIMIT: Duration = Duration::from_secs(5);
 /// After what has happened, for so long more is waited for: that is then written at once, and wakes the terminal's thread
 /// once.
 const MOMENT: Duration = Duration::from_millis(4);
+
+/// How many bytes `result.json` will hardly exceed.
+fn room(plan: &Plan) -> u32 {
+    u32::try_from(plan.units.len()).unwrap_or(u32::MAX).saturating_mul(2 << 10).saturating_add(16 << 10)
+}
 
 enum Message {
     Event(Box<Event>),
@@ -43,6 +48,7 @@ impl Recorder {
         let reading = Reading {
             plan: Arc::clone(plan),
             summary: Summary::new(plan),
+            result: Some(Reserved::new(&job_dir.join("result.json"), room(plan))),
             job_dir: job_dir.to_owned(),
             log,
             unwritten: 0,
@@ -90,6 +96,8 @@ struct Reading {
     plan: Arc<Plan>,
     summary: Summary,
     job_dir: PathBuf,
+    /// Room for `result.json`, until it is written.
+    result: Option<Reserved>,
     log: EventLog,
     /// How many events could not be written.
     unwritten: u64,
@@ -118,6 +126,10 @@ impl Reading {
         self.take(&mut batch);
         if self.unwritten > 0 {
             self.terminal.say(format!("gymrun: warning: {} events are not in events.jsonl", self.unwritten));
+        }
+        if self.log.is_gone() {
+            let message = "gymrun: warning: somebody has removed events.jsonl while the job ran: it is lost";
+            self.terminal.say(message.to_owned());
         }
         // Without a collector to stop, or after it died, nobody has asked for this yet.
         self.exporter.finish();
@@ -155,9 +167,9 @@ impl Reading {
     }
 
     fn write_result(&mut self) {
-        let written = serde_json::to_vec_pretty(&self.summary)
-            .map_err(io::Error::other)
-            .and_then(|result| write_whole(&self.job_dir.join("result.json"), &result, 0o600));
+        let Some(reserved) = self.result.take() else { return };
+        let result = serde_json::to_vec_pretty(&self.summary).map_err(io::Error::other);
+        let written = result.and_then(|result| reserved.write(&result));
         if let Err(error) = written {
             self.terminal.say(format!("gymrun: warning: cannot write result.json: {error}"));
         }

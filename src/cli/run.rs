@@ -72,9 +72,10 @@ fn run_plan(plan: &Arc<Plan>, json: bool) -> i32 {
         let place = if warning.path.is_empty() { String::new() } else { format!("{}: ", warning.path) };
         sink.warn(None, format!("{place}{}", warning.message), warning.hint.clone());
     }
-    if let Some(former) = job_dir.former() {
+    for former in job_dir.former() {
         supervisor::end_former(plan, &former.sentence(), former.cgroup.as_deref(), &sink);
     }
+    job_dir.former_were_said();
     let outcome = supervisor::run(
         plan,
         RunOptions {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::component::items_word;
 use super::counters::{Counters, Tally};
-use crate::files::write_whole;
+use crate::files::Reserved;
 use crate::otlp::Signal;
 
 /// The name of the file.
@@ -112,11 +112,19 @@ fn dropped(counters: &Counters, signal: Signal) -> Option<String> {
     (all > 0).then(|| format!("{all} dropped ({})", parts.join(", ")))
 }
 
-/// Writes the report into `directory`, whole or not at all.
-pub fn write(counters: &Counters, directory: &Path) -> std::io::Result<()> {
+/// How many bytes the report will hardly exceed.
+const ROOM: u32 = 32 << 10;
+
+/// Room for the report in `directory`.
+pub fn reserve(directory: &Path) -> Reserved {
+    Reserved::new(&directory.join(FILE_NAME), ROOM)
+}
+
+/// Writes the report into its room, whole or not at all.
+pub fn write(counters: &Counters, room: Reserved) -> std::io::Result<()> {
     let mut text = serde_json::to_vec_pretty(&report(counters))?;
     text.push(b'\n');
-    write_whole(&directory.join(FILE_NAME), &text, 0o600)
+    room.write(&text)
 }
 
 #[cfg(test)]
@@ -150,7 +158,7 @@ mod tests {
     #[test]
     fn the_file_is_written_whole() {
         let directory = tempfile::tempdir().expect("directory");
-        write(&Counters::default(), directory.path()).expect("writes");
+        write(&Counters::default(), reserve(directory.path())).expect("writes");
         let text = std::fs::read_to_string(directory.path().join(FILE_NAME)).expect("reads");
         assert!(serde_json::from_str::<Value>(&text).is_ok());
     }

@@ -106,9 +106,10 @@ pub async fn run(
         context.shared.get::<Meters>().want();
     }
     let gatherer = Arc::new(Gatherer::new(config.telemetry.detail, &context));
-    let write_report = || {
-        if let Some(directory) = &surroundings.delivery
-            && let Err(error) = delivery::write(&counters, directory)
+    let mut room = surroundings.delivery.as_deref().map(delivery::reserve);
+    let mut write_report = || {
+        if let (Some(directory), Some(room)) = (&surroundings.delivery, room.take())
+            && let Err(error) = delivery::write(&counters, room)
         {
             log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
         }

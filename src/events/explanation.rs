@@ -256,7 +256,11 @@ impl MemoryAtDeath {
     fn held(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(Held { bytes: held, proportional, seconds_before }) = self.held else { return Ok(()) };
         let measure = if proportional { "PSS" } else { "RSS" };
-        write!(f, "; at the last sample ({seconds_before:.1} s before) its tree held {} ({measure})", bytes(held))
+        write!(
+            f,
+            "; at the last sample ({seconds_before:.1} s before) its tree held {} ({measure}), and may have grown since",
+            bytes(held)
+        )
     }
 }
 

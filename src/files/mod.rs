@@ -6,4 +6,4 @@ mod tail;
 mod whole;
 
 pub use tail::LogFiles;
-pub use whole::write_whole;
+pub use whole::{Reserved, write_whole};

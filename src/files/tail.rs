@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+
+use nix::fcntl::OFlag;
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
@@ -24,7 +26,8 @@ impl LogFiles {
         let mut parts: Vec<(File, u64)> = Vec::new();
         let mut before = None;
         for path in newest_first {
-            let file = match File::open(path) {
+            // A pipe in its place would be waited for.
+            let file = match File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !parts.is_empty() => break,
                 file => file?,
             };
@@ -163,5 +166,13 @@ mod tests {
         let (_scratch, empty) = log(&[b""]);
         assert_eq!((empty.last_lines(3).expect("reads"), empty.end(9).expect("reads")), (0, (Vec::new(), false)));
         assert!(LogFiles::open([PathBuf::from("/nowhere/at/all")]).is_err());
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_log_is_not_waited_for() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = scratch.path().join("x.log");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        assert!(LogFiles::open([path]).is_ok_and(|files| files.length() == 0));
     }
 }

@@ -1,6 +1,7 @@
 //! What reading a job may know of the machine and of the person who runs it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 impl World {
     /// The machine and the user as they are.
-    pub fn real() -> std::io::Result<Self> {
+    pub fn real() -> io::Result<Self> {
         let environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -44,13 +45,17 @@ impl World {
             .unwrap_or_else(|| uid.to_string());
         let program = std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
         let program = program.unwrap_or_else(|| "gymrun".into());
+        let working_directory = std::env::current_dir()?;
+        if working_directory.to_str().is_none() {
+            return Err(io::Error::other("its name is no UTF-8, as the text of a plan is; run gymrun in another one"));
+        }
         let time = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S");
         Ok(Self {
             default_job_id: format!("gym-job-{time}-{:06x}", fastrand::u32(..0x0100_0000)),
             environment,
             user,
             uid: uid.as_raw(),
-            working_directory: std::env::current_dir()?,
+            working_directory,
             look_up_secrets: true,
             program,
             time_limit: TIME_LIMIT,

@@ -22,7 +22,7 @@ pub struct JobDir {
     path: PathBuf,
     _lock: Flock<File>,
     warnings: Vec<Problem>,
-    former: Option<Former>,
+    former: Vec<Former>,
 }
 
 impl JobDir {
@@ -42,10 +42,8 @@ impl JobDir {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(|e| wrong(&e))?;
         let lock = lock(&path, plan)?;
         let mut warnings = Vec::new();
-        let mut former = None;
-        if let Some(attempt) = move_former_attempt(&path).map_err(|e| wrong(&e))? {
-            former = Former::read(&path.join(ATTEMPTS).join(attempt.to_string()));
-        }
+        move_former_attempt(&path).map_err(|e| wrong(&e))?;
+        let former = unsaid(&path.join(ATTEMPTS));
         let plan_json = serde_json::to_vec_pretty(plan).map_err(|e| wrong(&io::Error::other(e)))?;
         write_whole(&path.join("plan.json"), &plan_json, 0o600).map_err(|e| wrong(&e))?;
         if let Err(error) = point_latest(plan) {
@@ -60,10 +58,19 @@ impl JobDir {
         &self.path
     }
 
-    /// The former attempt, if it did not end as it should.
+    /// Former attempts that did not end as they should, and of which no run has said so. As a rule that is the last one;
+    /// where the run after it came to nothing (a full disk) there are more.
     #[must_use]
-    pub fn former(&self) -> Option<&Former> {
-        self.former.as_ref()
+    pub fn former(&self) -> &[Former] {
+        &self.former
+    }
+
+    /// Notes that it was said of all of them.
+    pub fn former_were_said(&self) {
+        for former in &self.former {
+            // If it fails it is said once more.
+            let _ = fs::rename(hidden(&former.directory), &former.directory);
+        }
     }
 
     /// What was noticed while it was made.
@@ -106,8 +113,9 @@ fn lock(path: &Path, plan: &Plan) -> Result<Flock<File>, Problem> {
     }
 }
 
-/// Moves everything but the lock and older attempts to `attempts/N`; the number, if there was anything.
-fn move_former_attempt(path: &Path) -> io::Result<Option<u32>> {
+/// Moves everything but the lock and older attempts to `attempts/N`, which is called `attempts/.N` until it was said that it
+/// did not end as it should, or is seen that it did.
+fn move_former_attempt(path: &Path) -> io::Result<()> {
     let mut former = Vec::new();
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
@@ -116,20 +124,45 @@ fn move_former_attempt(path: &Path) -> io::Result<Option<u32>> {
         }
     }
     if former.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
     let attempts = path.join(ATTEMPTS);
     DirBuilder::new().recursive(true).mode(0o700).create(&attempts)?;
+    let mut to = attempts.join("1");
     let mut number = 1;
-    while attempts.join(number.to_string()).exists() {
+    while to.exists() || hidden(&to).exists() {
         number += 1;
+        to = attempts.join(number.to_string());
     }
-    let to = attempts.join(number.to_string());
+    let to = hidden(&to);
     DirBuilder::new().mode(0o700).create(&to)?;
     for name in former {
         fs::rename(path.join(&name), to.join(&name))?;
     }
-    Ok(Some(number))
+    Ok(())
+}
+
+/// The attempt `attempts/N` as long as it is `attempts/.N`.
+fn hidden(attempt: &Path) -> PathBuf {
+    let name = attempt.file_name().unwrap_or_default().to_string_lossy();
+    attempt.with_file_name(format!(".{name}"))
+}
+
+/// The attempts of which it is to be said that they did not end as they should, the oldest first. The others get their names.
+fn unsaid(attempts: &Path) -> Vec<Former> {
+    let entries = fs::read_dir(attempts).into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_prefix('.')?.parse::<u32>().ok();
+    let mut numbers: Vec<u32> = entries.filter_map(number).collect();
+    numbers.sort_unstable();
+    let mut unsaid = Vec::new();
+    for number in numbers {
+        let directory = attempts.join(number.to_string());
+        match Former::read(&hidden(&directory)) {
+            Some(former) => unsaid.push(Former { directory, ..former }),
+            None => drop(fs::rename(hidden(&directory), &directory)),
+        }
+    }
+    unsaid
 }
 
 fn point_latest(plan: &Plan) -> io::Result<()> {
@@ -144,4 +177,39 @@ fn point_latest(plan: &Plan) -> io::Result<()> {
     let _ = fs::remove_file(&new);
     std::os::unix::fs::symlink(target, &new)?;
     fs::rename(&new, &latest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{hidden, move_former_attempt, unsaid};
+
+    #[test]
+    fn an_attempt_is_unsaid_until_it_was_said_or_ended_as_it_should() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (path, attempts) = (scratch.path(), scratch.path().join("attempts"));
+        let put = |name: &str| fs::write(path.join(name), "{}").expect("writes");
+        let numbers = || {
+            let name = |former: &super::Former| former.directory.file_name().map(|name| name.to_owned());
+            unsaid(&attempts).iter().filter_map(name).collect::<Vec<_>>()
+        };
+        move_former_attempt(path).expect("there is nothing to move");
+        assert_eq!(numbers(), [""; 0]);
+        put(".lock");
+        for expected in [&["1"][..], &["1", "2"]] {
+            put("plan.json");
+            move_former_attempt(path).expect("moves");
+            assert_eq!(numbers(), expected);
+        }
+        // A run that came to nothing leaves nothing to move, and forgets nothing.
+        move_former_attempt(path).expect("there is nothing to move");
+        assert_eq!(numbers(), ["1", "2"]);
+        let first = attempts.join("1");
+        fs::rename(hidden(&first), &first).expect("is there");
+        put("result.json");
+        move_former_attempt(path).expect("moves");
+        assert_eq!(numbers(), ["2"]);
+        assert!(attempts.join("1/plan.json").exists() && attempts.join("3/result.json").exists());
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use crate::events::Event;
@@ -44,6 +44,12 @@ impl EventLog {
             together = false;
         }
         lost.map_or(Ok(()), Err)
+    }
+
+    /// Whether somebody has removed the file: what was written is nowhere.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.file.metadata().is_ok_and(|found| found.nlink() == 0)
     }
 
     /// How many of the events are in the file now, and what kept the others from it.

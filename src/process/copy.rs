@@ -263,7 +263,7 @@ mod tests {
         let copier = Copier::start(CopyPlan {
             sources: vec![Source {
                 pipe: OwnedFd::from(pipe),
-                shown: super::Destination::Raw(File::from(OwnedFd::from(shown))),
+                shown: Destination::Raw { file: File::from(OwnedFd::from(shown)), failed: Box::new(|_| ()) },
             }],
             log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
         })
@@ -291,7 +291,7 @@ mod tests {
         let copier = Copier::start(CopyPlan {
             sources: vec![Source {
                 pipe: OwnedFd::from(pipe),
-                shown: Destination::Raw(File::from(OwnedFd::from(shown))),
+                shown: Destination::Raw { file: File::from(OwnedFd::from(shown)), failed: Box::new(|_| ()) },
             }],
             log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
         })

@@ -5,7 +5,6 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use crate::procfs::{Identity, Proc};
 
 use super::cgroup::Cgroup;
 use super::environment::Environment;
+use super::log::open_log;
 use super::spawn::{Image, Refused, Step, spawn};
 use super::{program, terminal};
 
@@ -129,7 +129,7 @@ impl Launch {
         let (stdout, stderr) = match &self.output {
             Output::Null => (null()?, None),
             Output::File(path) => {
-                let file = File::options().create(true).append(true).mode(0o600).open(path).map_err(|e| {
+                let file = open_log(path).map_err(|e| {
                     let message = format!("cannot open the log `{}`: {}", path.display(), program::in_words(&e));
                     LaunchError::new(LaunchErrorKind::System, message)
                 })?;

@@ -9,9 +9,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use super::program::in_words;
 use super::showing::write_all;
@@ -22,6 +24,20 @@ const PIECE: usize = 64 * 1024;
 
 /// Hears of an error, once.
 pub type OnFailure = Box<dyn FnOnce(&io::Error) + Send>;
+
+/// Opens a log for whoever appends to it. What is no file (a pipe that somebody has put in its place) is refused: whoever
+/// opens or writes that may wait for ever.
+pub(super) fn open_log(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).read(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path)?;
+    let kind = file.metadata()?.file_type();
+    if !kind.is_file() && !kind.is_char_device() {
+        return Err(io::Error::other("it is no file"));
+    }
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+    Ok(file)
+}
 
 /// A log, shared by the copiers of one unit: the former one of a child that was started again may still have something.
 #[derive(Clone)]
@@ -74,7 +90,10 @@ impl Log {
     #[must_use]
     pub fn kept(&self) -> Option<Kept> {
         match self.0.try_lock() {
-            Ok(files) => Some(files.kept),
+            Ok(mut files) => {
+                files.look();
+                Some(files.kept)
+            }
             Err(TryLockError::Poisoned(files)) => Some(files.into_inner().kept),
             Err(TryLockError::WouldBlock) => None,
         }
@@ -98,7 +117,7 @@ struct Files {
 
 impl Files {
     fn open(&mut self) -> io::Result<()> {
-        let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(&self.path)?;
+        let file = open_log(&self.path)?;
         self.size = file.metadata()?.len();
         // What a former process left begins no line of the new one.
         self.line = self.size;
@@ -112,7 +131,22 @@ impl Files {
         }
     }
 
+    /// Goes on in a new file if somebody has removed this one, and counts what is lost with it.
+    fn look(&mut self) {
+        let gone = |file: &File| file.metadata().is_ok_and(|found| found.nlink() == 0);
+        if self.file.as_ref().is_some_and(gone) {
+            self.file = None;
+            self.line = 0;
+            let lost = std::mem::take(&mut self.size);
+            if lost > 0 {
+                self.kept.lost += lost;
+                self.fail(&io::Error::other("somebody has removed it while it was written"));
+            }
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) {
+        self.look();
         let mut left = bytes;
         if self.skipping {
             let rest = memchr::memchr(b'\n', left).map_or(left.len(), |end| end + 1);
@@ -339,6 +373,42 @@ mod tests {
         log.write(b"three\n");
         assert_eq!(files(&path), [b"two\nthree\n".to_vec()]);
         assert_eq!(log.kept(), Some(Kept { lost: 9, ..Kept::default() }));
+    }
+
+    #[test]
+    fn a_log_that_was_removed_is_begun_again_and_what_went_with_it_is_counted() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = scratch.path().join("logs/x.log");
+        for rotation in [None, Some(Rotation { max_bytes: 10, keep: 2 })] {
+            fs::create_dir_all(scratch.path().join("logs")).expect("a directory");
+            let told = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&told);
+            let failed = Box::new(move |_: &std::io::Error| {
+                count.fetch_add(1, Ordering::SeqCst);
+            });
+            let log = Log::open(&path, rotation, failed);
+            log.write(b"one\ntw");
+            fs::remove_file(&path).expect("it is there");
+            log.write(b"o\nthree\n");
+            assert_eq!(fs::read(&path).expect("a log"), b"o\nthree\n");
+            assert_eq!((told.load(Ordering::SeqCst), log.kept().map(|kept| kept.lost)), (1, Some(6)));
+            // With the whole directory: nowhere to go on.
+            fs::remove_dir_all(scratch.path().join("logs")).expect("it is there");
+            log.write(b"four\n");
+            assert_eq!(log.kept().map(|kept| kept.lost), Some(6 + 8 + 5));
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = scratch.path().join("x.log");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        let log = Log::open(&path, None, Box::new(|_| ()));
+        log.write(&[b'x'; 1 << 20]);
+        assert_eq!(log.kept(), Some(Kept { lost: 1 << 20, ..Kept::default() }));
+        assert!(super::open_log(&path).is_err());
+        assert!(super::open_log(std::path::Path::new("/dev/null")).is_ok());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! reaper before it takes the child away, so that the number is its own.
 
 mod allocator;
+mod blocking;
 mod cgroup;
 mod containment;
 mod copy;
@@ -33,6 +34,7 @@ mod terminal;
 mod wait;
 
 pub use allocator::set_up_allocator;
+pub use blocking::keep_a_blocking_thread;
 pub use cgroup::Cgroup;
 pub use containment::{Containment, end_left_cgroup, left_in};
 pub use copy::{Copier, CopyPlan, Finishing, Source};

@@ -1,6 +1,8 @@
 //! Signals to gymrun itself, as data.
 
+use std::future::poll_fn;
 use std::io;
+use std::task::Poll;
 
 use nix::sys::signal::{SigSet, Signal as Number};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -18,9 +20,30 @@ pub enum Told {
     HangUp,
     /// SIGQUIT, as Ctrl-\\ sends it: by default it would end gymrun without its children.
     Quit,
+    /// Another one that by default ends who gets it, as SIGUSR1 from `scancel --signal`: its number.
+    Other(i32),
 }
 
+/// The others. Faults of gymrun itself are not among them.
+const OTHERS: [Number; 9] = [
+    Number::SIGUSR1,
+    Number::SIGUSR2,
+    Number::SIGALRM,
+    Number::SIGVTALRM,
+    Number::SIGPROF,
+    Number::SIGXCPU,
+    Number::SIGIO,
+    Number::SIGPWR,
+    Number::SIGSTKFLT,
+];
+
 impl Told {
+    /// All of them: the first of those that wait is heard first.
+    fn all() -> impl Iterator<Item = Self> {
+        let others = OTHERS.into_iter().map(|number| Self::Other(number as i32));
+        [Self::Interrupt, Self::Terminate, Self::HangUp, Self::Quit].into_iter().chain(others)
+    }
+
     /// The number of the signal.
     #[must_use]
     pub fn number(self) -> i32 {
@@ -29,13 +52,22 @@ impl Told {
             Self::Terminate => libc::SIGTERM,
             Self::HangUp => libc::SIGHUP,
             Self::Quit => libc::SIGQUIT,
+            Self::Other(number) => number,
         }
+    }
+
+    /// Whether it is left alone: it is ignored already, since somebody said `nohup` or the like. The background processes
+    /// of a shell have those of the keyboard ignored, and mean nothing by it.
+    fn ignored(self) -> bool {
+        matches!(self, Self::HangUp | Self::Other(_)) && is_ignored(self.number())
     }
 }
 
 /// Those signals wait from now on, in this thread and those that it starts, until [`OsSignals::new`] hears them: nobody
-/// ends gymrun while it has begun a job directory and cannot say yet how that ended.
+/// ends gymrun while it has begun a job directory and cannot say yet how that ended. A file that has become as large as this
+/// process may make one (`ulimit -f`) is an error of the write from now on, and no longer the end.
 pub fn hold_signals() -> io::Result<()> {
+    ignore_large_files();
     Ok(orders().thread_block()?)
 }
 
@@ -51,56 +83,40 @@ pub fn told_meanwhile() -> Option<Told> {
         }
         SigSet::from_sigset_t_unchecked(waiting)
     };
-    // What is ignored waits, too, while it is blocked.
-    let obeyed = |told: &Told| *told != Told::HangUp || !hang_up_ignored();
     let has = |told: &Told| Number::try_from(told.number()).is_ok_and(|signal| waiting.contains(signal));
-    [Told::Interrupt, Told::Terminate, Told::HangUp, Told::Quit].into_iter().filter(obeyed).find(has)
+    // What is ignored waits, too, while it is blocked.
+    Told::all().filter(|told| !told.ignored()).find(has)
 }
 
 fn orders() -> SigSet {
-    [Number::SIGINT, Number::SIGTERM, Number::SIGHUP, Number::SIGQUIT].into_iter().collect()
+    Told::all().filter_map(|told| Number::try_from(told.number()).ok()).collect()
 }
 
 /// The one door through which signals come in.
 #[derive(Debug)]
-pub struct OsSignals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Option<Signal>,
-    quit: Signal,
-}
+pub struct OsSignals(Vec<(Told, Signal)>);
 
 impl OsSignals {
-    /// From now on those signals are data. SIGHUP stays ignored where it was ignored: somebody said `nohup`. A file that
-    /// has become as large as this process may make one (`ulimit -f`) is an error of the write, and no longer the end.
-    /// Those that were held come first, also where it was who started gymrun that held them.
+    /// From now on those signals are data; those that are ignored stay so, but for SIGINT, SIGTERM and SIGQUIT. What was held
+    /// comes first, also where it was who started gymrun that held it. A file as large as this process may make one is an
+    /// error of the write, as in [`hold_signals`].
     pub fn new() -> io::Result<Self> {
         ignore_large_files();
-        let signals = Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            hang_up: if hang_up_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
-        };
+        let heard = Told::all().filter(|told| !told.ignored());
+        let signals = heard.map(|told| Ok((told, signal(SignalKind::from_raw(told.number()))?)));
+        let signals = signals.collect::<io::Result<_>>()?;
         orders().thread_unblock()?;
-        Ok(signals)
+        Ok(Self(signals))
     }
 
-    /// The next one; of those that came at once the one with the lower number, but for SIGHUP and SIGQUIT.
+    /// The next one; of those that came at once SIGINT, then SIGTERM.
     pub async fn next(&mut self) -> Told {
-        let hang_up = async {
-            match &mut self.hang_up {
-                Some(signal) => signal.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => Told::Interrupt,
-            _ = self.terminate.recv() => Told::Terminate,
-            _ = hang_up => Told::HangUp,
-            _ = self.quit.recv() => Told::Quit,
-        }
+        poll_fn(|context| {
+            let heard =
+                self.0.iter_mut().find_map(|(told, signal)| signal.poll_recv(context).is_ready().then_some(*told));
+            heard.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
     }
 }
 
@@ -110,10 +126,6 @@ fn ignore_large_files() {
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
-}
-
-fn hang_up_ignored() -> bool {
-    is_ignored(libc::SIGHUP)
 }
 
 #[cfg(test)]

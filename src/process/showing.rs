@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::log::OnFailure;
+
 use super::lines::Lines;
 
 /// Takes some whole lines of text, each with its end.
@@ -33,7 +35,12 @@ pub enum Destination {
     /// Nowhere.
     Nowhere,
     /// As they are, into this descriptor; a reader that is gone only ends the showing.
-    Raw(File),
+    Raw {
+        /// The descriptor.
+        file: File,
+        /// Hears why it ends, unless that is a reader that is gone.
+        failed: OnFailure,
+    },
     /// Whole lines, bytes that are no UTF-8 replaced.
     Lines {
         /// In front of each line.
@@ -74,7 +81,7 @@ impl Showing {
     pub(super) fn start(destination: Destination, caught_up: io::PipeWriter) -> io::Result<Option<Self>> {
         let (lines, target) = match destination {
             Destination::Nowhere => return Ok(None),
-            Destination::Raw(file) => (None, Target::Raw(file)),
+            Destination::Raw { file, failed } => (None, Target::Raw(file, failed)),
             Destination::Lines { prefix, sink } => (Some((Lines::default(), prefix)), Target::Lines(sink)),
         };
         let queue = Arc::new(Queue::default());
@@ -155,7 +162,7 @@ impl Queue {
 }
 
 enum Target {
-    Raw(File),
+    Raw(File, OnFailure),
     Lines(LineSink),
     Nobody,
 }
@@ -191,9 +198,12 @@ impl Work {
         let most = bytes.len().min(PIECE);
         match &mut self.target {
             Target::Nobody => bytes.len(),
-            Target::Raw(file) => {
-                if write_all(file, &mut &bytes[..most]).is_err() {
-                    self.target = Target::Nobody;
+            Target::Raw(file, _) => {
+                if let Err(error) = write_all(file, &mut &bytes[..most])
+                    && let Target::Raw(_, failed) = std::mem::replace(&mut self.target, Target::Nobody)
+                    && error.kind() != io::ErrorKind::BrokenPipe
+                {
+                    failed(&error);
                 }
                 most
             }

@@ -97,6 +97,35 @@ impl Witness {
         Explanation::of(others.into_iter().chain(rest).collect())
     }
 
+    /// Where the unit listens on its own ports when it did not get ready: the end of a sentence about its last answer. A
+    /// server at another address than the one that is asked refuses connections as one that does not listen at all.
+    pub(super) async fn listens_elsewhere(self: &Arc<Self>) -> Option<String> {
+        let witness = Arc::clone(self);
+        let looked = tokio::task::spawn_blocking(move || witness.own_addresses());
+        let all = tokio::time::timeout(LIMIT, looked).await.ok()?.ok()?;
+        let elsewhere = |address: &SocketAddr| {
+            let ip = address.ip().to_canonical();
+            !ip.is_unspecified() && ip != IpAddr::from(Ipv4Addr::LOCALHOST)
+        };
+        let shown: Vec<String> = all.iter().map(SocketAddr::to_string).collect();
+        (!all.is_empty() && all.iter().all(elsewhere)).then(|| {
+            let list = shown.join(", ");
+            format!(
+                "; it listens on {list} alone: `health_check.host` says where it is asked, if that is not 127.0.0.1"
+            )
+        })
+    }
+
+    fn own_addresses(&self) -> Vec<SocketAddr> {
+        let Some(members) = self.slot.members() else { return Vec::new() };
+        let proc = Proc::default();
+        let listeners: Vec<Listener> = self.ports.iter().flat_map(|port| proc.listeners(*port)).collect();
+        let tree = proc.members(&[members], &process::adopted()).into_iter().flatten();
+        let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
+        let own = proc.owners_of(&listeners, Some(&tree));
+        listeners.iter().filter(|listener| own.contains_key(&listener.inode)).map(|listener| listener.address).collect()
+    }
+
     fn look_for_others(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         let Some(members) = self.slot.members() else { return found };

@@ -216,6 +216,12 @@ impl<H: Host> Engine<H> {
         }
     }
 
+    /// The end of a sentence about a failure, if nothing is started again because of it.
+    fn used_up(&mut self, unit: UnitId) -> String {
+        let Some(restarts) = &mut self.restarts[unit] else { return String::new() };
+        if restarts.left(Instant::now()) { String::new() } else { format!(", and {}", restarts.used_up()) }
+    }
+
     /// Says something that shows the end of a unit's log, or why it ended.
     fn say_after_look(&mut self, unit: UnitId, kind: EventKind, lines: bool, ended: Option<ExitStatus>) {
         self.outbox.say_after_look(unit, kind);
@@ -235,7 +241,9 @@ impl<H: Host> Engine<H> {
             Action::Late(unit) => {
                 let Answer { limit, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
                 let after_seconds = limit.as_secs_f64();
-                self.failures[unit] = Some(format!("was not ready after {after_seconds} s, last answer: {answer}"));
+                let used_up = self.used_up(unit);
+                self.failures[unit] =
+                    Some(format!("was not ready after {after_seconds} s{used_up}, last answer: {answer}"));
                 let process = self.name(unit);
                 let last_lines = Vec::new();
                 let kind = EventKind::ProcessNotReady { process, after_seconds, answer, last_lines };
@@ -244,7 +252,9 @@ impl<H: Host> Engine<H> {
             Action::Guard(unit) => self.host.guard(unit),
             Action::Hung(unit) => {
                 let Answer { failures, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
-                self.failures[unit] = Some(format!("hung: {failures} bad answers in a row, the last: {answer}"));
+                let used_up = self.used_up(unit);
+                self.failures[unit] =
+                    Some(format!("hung{used_up}: {failures} bad answers in a row, the last: {answer}"));
                 self.outbox.say(EventKind::ProcessHung { process: self.name(unit), failures, answer });
             }
             Action::Restart(unit) => {
@@ -266,7 +276,8 @@ impl<H: Host> Engine<H> {
             Action::Ended { unit, status, expected, asked, was_ready } => {
                 if !expected {
                     let before = if was_ready { "" } else { " before it was ready" };
-                    self.failures[unit] = Some(format!("{}{before}", super::outcome::describe(status)));
+                    let used_up = self.used_up(unit);
+                    self.failures[unit] = Some(format!("{}{before}{used_up}", super::outcome::describe(status)));
                 }
                 let kind = EventKind::ProcessExited {
                     process: self.name(unit),

@@ -39,6 +39,13 @@ impl Restarts {
         self.ends.len() < self.policy.limit as usize
     }
 
+    /// That none is left, in words.
+    pub(super) fn used_up(&self) -> String {
+        let RestartPolicy { limit, window_seconds, .. } = self.policy;
+        let plural = if limit == 1 { "" } else { "s" };
+        format!("its {limit} restart{plural} in {window_seconds} s are used up")
+    }
+
     /// Counts one; gives its number in the window and its back-off, which begins now.
     pub(super) fn count(&mut self, now: Instant) -> (u32, Duration) {
         self.ends.push_back(now);

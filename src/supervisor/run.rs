@@ -23,7 +23,7 @@ use super::teardown;
 use crate::diag::Problem;
 use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
-use crate::process::{Containment, OsSignals, in_words, take_all_descriptors, told_meanwhile};
+use crate::process::{Containment, OsSignals, in_words, keep_a_blocking_thread, take_all_descriptors, told_meanwhile};
 use crate::procfs::Proc;
 
 /// What a run needs besides its plan.
@@ -50,8 +50,8 @@ impl std::fmt::Debug for RunOptions {
 }
 
 /// Runs a whole job and returns when nothing of it is left. Blocks; not to be called inside a runtime. Says everything
-/// through the sink, from `JobStarted` to `JobEnded`. From its begin on SIGINT, SIGTERM, SIGHUP and SIGQUIT are orders to stop;
-/// after one that was held back until then nothing is started.
+/// through the sink, from `JobStarted` to `JobEnded`. From its begin on every signal that by default would end
+/// gymrun and is no fault is an order to stop; after one that was held back until then nothing is started.
 #[must_use]
 pub fn run(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     take_all_descriptors();
@@ -63,10 +63,8 @@ pub fn run(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
         pid: std::process::id(),
         traceparent: options.traceparent.clone(),
     });
-    // A thread that may block is there from the start and stays: a job that has used up its processes (`ulimit -u`) can still
-    // be ended, one thing after the other.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().thread_keep_alive(FOR_EVER).build();
-    let runtime = runtime.inspect(|runtime| drop(runtime.spawn_blocking(|| ())));
+    // A job that has used up its processes (`ulimit -u`) can still be ended, one thing after the other.
+    let runtime = keep_a_blocking_thread(tokio::runtime::Builder::new_current_thread().enable_all());
     let outcome = match runtime {
         Err(error) => Outcome::failed(format!("cannot make a runtime: {}", in_words(&error))),
         Ok(runtime) => {
@@ -210,9 +208,6 @@ fn sentence(problem: &Problem) -> String {
     }
     text
 }
-
-/// As good as.
-const FOR_EVER: Duration = Duration::from_hours(24 * 365);
 
 /// Within this time after a signal another one is its echo: whoever forwards one sends it to a process that its group has
 /// given it to already (`timeout`, `srun`, `docker run --init`, most that wrap a command when Ctrl-C is pressed).

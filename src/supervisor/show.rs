@@ -5,7 +5,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use crate::events::Sink;
-use crate::process::{Destination, LineSink, Source};
+use crate::plan::DRIVER;
+use crate::process::{Destination, LineSink, Source, in_words};
 
 /// One of the two streams of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +45,23 @@ impl ShowOutput {
     /// Where a child's pipes go; `clock` tells the time of its lines.
     pub(super) fn sources(&self, pipes: Vec<OwnedFd>, process: &str, is_driver: bool, clock: &Sink) -> Vec<Source> {
         let streams = [OutputStream::Stdout, OutputStream::Stderr];
-        let shown = |stream| if is_driver { self.driver_stream(stream) } else { self.lines_of(process, clock) };
+        let shown = |stream| if is_driver { self.driver_stream(stream, clock) } else { self.lines_of(process, clock) };
         pipes.into_iter().zip(streams).map(|(pipe, stream)| Source { pipe, shown: shown(stream) }).collect()
     }
 
     /// Where a stream of the driver goes.
-    fn driver_stream(&self, stream: OutputStream) -> Destination {
+    fn driver_stream(&self, stream: OutputStream, sink: &Sink) -> Destination {
+        let sink = sink.clone();
+        let failed = Box::new(move |error: &std::io::Error| {
+            let name = match stream {
+                OutputStream::Stdout => "stdout",
+                OutputStream::Stderr => "stderr",
+            };
+            let message = format!("its {name} cannot be passed on any more: {}", in_words(error));
+            sink.warn(Some(DRIVER), message, Some("its log goes on".to_owned()));
+        });
         let own = |descriptor: std::os::fd::BorrowedFd<'_>| match descriptor.try_clone_to_owned() {
-            Ok(twin) => Destination::Raw(File::from(twin)),
+            Ok(twin) => Destination::Raw { file: File::from(twin), failed },
             // gymrun was started with that stream closed.
             Err(_) => Destination::Nowhere,
         };

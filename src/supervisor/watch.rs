@@ -32,7 +32,10 @@ pub(super) async fn until_ready(probe: ResolvedProbe, witness: Arc<Witness>, sin
             let _ = witness.slot.was_ready.set(());
             Report::Ready { unit }
         }
-        Err(answer) => Report::NotReady { unit, limit: probe.limit, answer },
+        Err(mut answer) => {
+            answer.extend(witness.listens_elsewhere().await);
+            Report::NotReady { unit, limit: probe.limit, answer }
+        }
     });
 }
 

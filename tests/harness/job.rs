@@ -147,6 +147,30 @@ impl Job {
         Running::start(&mut command)
     }
 
+    /// Starts it with that as its stdout and stderr.
+    #[track_caller]
+    pub fn start_into(&self, output: fs::File) -> Program {
+        let mut command = self.command(&["run"], &[]);
+        command.stdout(output.try_clone().expect("a second handle")).stderr(output);
+        Program::start(&mut command)
+    }
+
+    /// Starts it through other words, which get its command line as their last.
+    #[track_caller]
+    pub fn start_through(&self, words: &[String]) -> Running {
+        let inner = self.command(&["run"], &[]);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg(inner.get_program()).args(inner.get_args());
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        for (name, value) in inner.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Running::start(&mut command)
+    }
+
     /// Starts it with a stdout and a stderr that take nothing as long as what comes with it is there: a full pipe.
     #[track_caller]
     pub fn start_unread(&self, arguments: &[&str]) -> (Program, PipeReader) {

@@ -14,6 +14,13 @@ const FIRST: u16 = 20_000;
 
 static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
+/// Whether a server could listen on a port that a job had: nobody does, or another job has it by now, which is told by the
+/// name that each gymrun claims for its ports.
+pub fn is_free(port: u16) -> bool {
+    let name = SocketAddr::from_abstract_name(format!("gymrun/port/{port}")).expect("a short name");
+    TcpListener::bind(("127.0.0.1", port)).is_ok() || UnixListener::bind_addr(&name).is_err()
+}
+
 /// A port that nobody has, and no other test gets.
 pub fn free_port() -> u16 {
     let [port] = free_ports();

@@ -74,6 +74,14 @@ pub fn tell_beforehand(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(tell) };
 }
 
+/// Has the program begin with a limit on the size of the files that it writes, in bytes.
+#[expect(unsafe_code, reason = "a limit is set between fork and exec")]
+pub fn limit_files(command: &mut Command, bytes: u64) {
+    let limit = move || Ok(nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_FSIZE, bytes, bytes)?);
+    // SAFETY: a system call alone.
+    unsafe { command.pre_exec(limit) };
+}
+
 /// A program whose output is read.
 pub struct Running {
     program: Program,

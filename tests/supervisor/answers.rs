@@ -14,6 +14,10 @@ use crate::jobs::{child, driver, server, with};
 use crate::listen::has_ipv6;
 
 pub const CASES: &[Case] = &[
+    (
+        "a_server_of_one_family_that_is_asked_at_the_other_is_told_so",
+        a_server_of_one_family_that_is_asked_at_the_other_is_told_so,
+    ),
     ("an_older_listener_does_not_answer_for_a_server", an_older_listener_does_not_answer_for_a_server),
     ("another_units_listener_does_not_answer_for_a_server", another_units_listener_does_not_answer_for_a_server),
     ("a_port_is_shared_among_ones_own_only", a_port_is_shared_among_ones_own_only),
@@ -156,6 +160,21 @@ fn a_listener_of_ones_own_counts_however_it_came_to_be() {
     let ended = job(&json!({"servers": servers, "driver": driver("exit:0")}));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+}
+
+fn a_server_of_one_family_that_is_asked_at_the_other_is_told_so() {
+    let mut places = vec![("other4", "127.0.0.1", "127.0.0.2")];
+    if has_ipv6() {
+        places.extend([("own6", "127.0.0.1", "[::1]"), ("any6", "127.0.0.1", "[::]"), ("own4", "::1", "127.0.0.1")]);
+    }
+    for (place, asked, told) in places {
+        let steps = format!("listen:{place}:${{port:self}} forever");
+        let check = json!({"host": asked, "timeout_seconds": 2});
+        let ended = job(&json!({"servers": {"a": with(server(&steps), "health_check", check)}}));
+        assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+        let answer = ended.the("process_not_ready", "a")["answer"].as_str().unwrap_or_default();
+        assert!(answer.starts_with(&format!("connection refused; it listens on {told}:")), "{place}: {answer}");
+    }
 }
 
 /// A job whose server does not listen, and does not end before it has been asked many times if it is alive.

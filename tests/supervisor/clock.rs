@@ -59,6 +59,8 @@ fn wildly(description: &Value) -> Ended {
     assert!(hours.len() > 3, "{hours:?}");
     let elapsed: Vec<f64> = ended.events.iter().filter_map(|event| event["elapsed_seconds"].as_f64()).collect();
     assert!(elapsed.is_sorted() && elapsed.last().is_some_and(|last| (0.0..60.0).contains(last)), "{elapsed:?}");
+    let result: Value = serde_json::from_slice(&ended.file("result.json")).expect("a result");
+    assert_eq!(result["duration_seconds"].as_f64(), elapsed.last().copied());
     ended
 }
 

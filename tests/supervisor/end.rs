@@ -15,6 +15,7 @@ pub const CASES: &[Case] = &[
     ("an_ignored_death_is_a_warning", an_ignored_death_is_a_warning),
     ("stop_order_is_the_reverse_of_the_start", stop_order_is_the_reverse_of_the_start),
     ("told_to_stop_in_order", told_to_stop_in_order),
+    ("what_is_ignored_stays_ignored", what_is_ignored_stays_ignored),
     ("told_to_stop_before_it_can_hear", told_to_stop_before_it_can_hear),
     ("a_second_signal_kills_at_once", a_second_signal_kills_at_once),
     ("a_signal_with_its_echo_is_one", a_signal_with_its_echo_is_one),
@@ -85,8 +86,22 @@ fn stop_order_is_the_reverse_of_the_start() {
 }
 
 fn told_to_stop_in_order() {
-    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130), (Signal::SIGHUP, 129), (Signal::SIGQUIT, 131)]
-    {
+    for (signal, code) in [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGINT, 130),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGQUIT, 131),
+        // What else ends a process that does not expect it.
+        (Signal::SIGUSR1, 138),
+        (Signal::SIGUSR2, 140),
+        (Signal::SIGALRM, 142),
+        (Signal::SIGVTALRM, 154),
+        (Signal::SIGPROF, 155),
+        (Signal::SIGXCPU, 152),
+        (Signal::SIGIO, 157),
+        (Signal::SIGPWR, 158),
+        (Signal::SIGSTKFLT, 144),
+    ] {
         if is_ignored(signal) {
             // Started by `nohup`, say: what comes ignored stays ignored, in gymrun too.
             continue;
@@ -100,6 +115,18 @@ fn told_to_stop_in_order() {
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
         assert_eq!(ended.lines("stops"), ["agent", "agent gone", "model", "model gone"]);
+    }
+}
+
+/// Whoever starts gymrun says which signals are none of its business.
+fn what_is_ignored_stays_ignored() {
+    for signal in [Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGALRM] {
+        let script = format!("trap '' {}; exec \"$0\" run \"$1\"", &signal.as_str()[3..]);
+        let running = Job::start_by(&json!({"driver": driver("append:@DIR/up:x forever")}), &["sh", "-c", &script]);
+        running.wait_for("up");
+        running.signal(signal);
+        running.signal(Signal::SIGTERM);
+        assert_eq!(running.end().code, Some(143));
     }
 }
 

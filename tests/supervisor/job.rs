@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gymrun::events::Sink;
+use gymrun::jobdir::Summary;
 use gymrun::supervisor::{DriverOutput, RunOptions, ShowOutput, run as supervise};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use crate::harness::processes::of_job;
-use crate::harness::{Place, Program, Running, eventually, json_lines_so_far};
+use crate::harness::{Place, Program, Running, eventually, is_free, json_lines_so_far};
 use crate::plan::plan;
 
 /// A job that was started. Nobody reads its output before its end.
@@ -145,6 +146,12 @@ impl Job {
         let left = self.place.below();
         assert!(left.is_empty(), "cgroups left behind: {left:?}");
         let events = events(self.dir.path());
+        let chosen = events.iter().filter(|event| event["event"] == "ports_chosen");
+        for (name, port) in chosen.flat_map(|event| event["ports"].as_object().into_iter().flatten()) {
+            let port = port.as_u64().and_then(|port| u16::try_from(port).ok()).expect("a port");
+            let taken_before = ended.stderr.contains(&format!("port {port} "));
+            eventually(&format!("port {port} of `{name}` is free"), || (taken_before || is_free(port)).then_some(()));
+        }
         Ended { code: ended.code, stdout: ended.stdout_bytes, stderr: ended.stderr, events, dir: self.dir }
     }
 }
@@ -200,7 +207,10 @@ pub fn run(dir: &Path) -> ExitCode {
     let plan = plan(&serde_json::from_str(&text).expect("JSON"), dir);
     let log = OpenOptions::new().create(true).append(true).open(dir.join("events.jsonl")).expect("a log of events");
     let log = Mutex::new(log);
+    let summary = Arc::new(Mutex::new(Summary::new(&plan)));
+    let folded = Arc::clone(&summary);
     let sink = Sink::new(move |event| {
+        folded.lock().expect("nobody panics here").apply(&event);
         let line = serde_json::to_string(&event).expect("events are plain data");
         writeln!(log.lock().expect("nobody panics here"), "{line}").expect("the log can be written");
     });
@@ -219,6 +229,9 @@ pub fn run(dir: &Path) -> ExitCode {
             before_collector_stop: Box::new(|| ()),
         },
     );
+    let result = serde_json::to_vec(&*summary.lock().expect("nobody panics here")).expect("plain data");
+    // Its disk may be full.
+    let _ = std::fs::write(dir.join("result.json"), result);
     let _ = writeln!(std::io::stderr(), "{}", outcome.message);
     ExitCode::from(u8::try_from(outcome.code).expect("an exit code"))
 }

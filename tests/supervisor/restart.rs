@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     ("a_death_is_made_good_on_the_same_port", a_death_is_made_good_on_the_same_port),
     ("one_death_too_many_ends_the_job", one_death_too_many_ends_the_job),
     ("one_death_too_many_is_ignored_if_the_job_says_so", one_death_too_many_is_ignored_if_the_job_says_so),
+    ("deaths_that_are_older_than_the_window_are_forgotten", deaths_that_are_older_than_the_window_are_forgotten),
     ("a_task_is_tried_again_until_it_succeeds", a_task_is_tried_again_until_it_succeeds),
     ("what_a_death_leaves_behind_is_gone_before_the_restart", what_a_death_leaves_behind_is_gone_before_the_restart),
     ("dependants_go_before_and_come_after", dependants_go_before_and_come_after),
@@ -83,7 +84,23 @@ fn one_death_too_many_ends_the_job() {
     assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"));
     assert_eq!(ended.lines("starts").len(), 3);
     assert_eq!(ended.all("process_restarting").len(), 2);
-    assert!(ended.stderr.contains("exited 7"), "{}", ended.stderr);
+    let said = "`a` exited 7 before it was ready, and its 2 restarts in 300 s are used up";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+}
+
+fn deaths_that_are_older_than_the_window_are_forgotten() {
+    // It may be started again once in the window, and lives longer than that each time.
+    let policy = json!({"limit": 1, "window_seconds": 0.3, "backoff_seconds": 0.01});
+    let a = with(restarted(server("append:@DIR/starts:x serve:${port:self} sleep:0.4 exit:7")), "restart", policy);
+    let running = Job::start(&json!({"servers": {"a": a}, "driver": driver("wait:@DIR/end")}));
+    eventually("it has died often", || {
+        let starts = std::fs::read_to_string(running.path("starts")).unwrap_or_default();
+        (starts.lines().count() >= 5).then_some(())
+    });
+    touch(&running, "end");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.all("process_restarting").iter().all(|event| event["number"] == json!(1)));
 }
 
 fn one_death_too_many_is_ignored_if_the_job_says_so() {
