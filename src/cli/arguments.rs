@@ -16,7 +16,8 @@ use crate::process::share_one_heap;
 ///
 /// `gymrun FILE` is `gymrun run FILE`. Exit codes: the driver's own; 128+N if a signal ended it; 2 invalid job or usage;
 /// 124 time limit; 125 gymrun could not run the job or a process died; 126 and 127 the driver's program cannot be run or
-/// does not exist; 129, 130, 131 and 143 gymrun was told to stop by SIGHUP, SIGINT, SIGQUIT or SIGTERM.
+/// does not exist; 129, 130, 131 and 143 gymrun was told to stop by SIGHUP, SIGINT, SIGQUIT or SIGTERM, and 128+N by another
+/// signal that would end it.
 #[derive(Debug, Parser)]
 #[command(name = "gymrun", version, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct Cli {

@@ -16,8 +16,8 @@ use super::slot::Slot;
 use crate::events::{EventKind, ExitStatus, Explanation, Held, MemoryAtDeath, Place, Sample, Sink};
 use crate::procfs::{CgroupVersion, Cgroups, Ends, MemoryCgroup, Proc, Remains, Space};
 
-/// A file system that does not answer costs its part of an explanation.
-const LIMIT: Duration = Duration::from_secs(2);
+/// A file system that does not answer costs its part of an explanation; a machine that is busy does not.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// One for all units of a job.
 #[derive(Debug)]

@@ -173,7 +173,7 @@ fn a_server_of_one_family_that_is_asked_at_the_other_is_told_so() {
         let ended = job(&json!({"servers": {"a": with(server(&steps), "health_check", check)}}));
         assert_eq!(ended.code, Some(125), "{}", ended.stderr);
         let answer = ended.the("process_not_ready", "a")["answer"].as_str().unwrap_or_default();
-        assert!(answer.starts_with(&format!("connection refused; it listens on {told}:")), "{place}: {answer}");
+        assert!(answer.starts_with(&format!("connection refused; by now it listens on {told}:")), "{place}: {answer}");
     }
 }
 
