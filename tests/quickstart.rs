@@ -168,7 +168,6 @@ fn check_memory(telemetry: &Telemetry, result: &Value) {
         assert!(!metrics.is_empty(), "{name} is missing");
         assert!(metrics.iter().all(|metric| metric.kind == "gauge" && metric.unit == "By"), "{name}");
     }
-    // Of the cgroup what the result has, no more and no less.
     for (name, key) in [("usage", "used"), ("sampled_peak", "peak"), ("limit", "limit")] {
         let metrics = telemetry.metrics_named(&format!("gym.cgroup.memory.{name}"));
         assert_eq!(metrics.is_empty(), result["cgroup_memory"][key].is_null(), "{name}: {result}");

@@ -5,7 +5,7 @@ mod harness;
 use std::fs;
 
 use harness::processes::{Process, descendants_of, is_ignored};
-use harness::{Job, eventually, limit_files};
+use harness::{Job, eventually};
 use nix::sys::signal::Signal;
 
 /// A job without a collector whose driver runs `shell`.
@@ -380,95 +380,5 @@ fn side_by_side(otel: &str) {
         for (signal, resource) in resources {
             assert_eq!(resource.get("run_id").and_then(|value| value.as_str()), Some(*id), "{signal}");
         }
-    }
-}
-
-#[test]
-fn a_limit_on_the_size_of_files_is_an_error_that_is_told() {
-    for limit in [0, 100, 1 << 10, 4 << 10, 16 << 10] {
-        let job = Job::new("job.yaml", &driver("head -c 100000 /dev/zero; exit 3"));
-        let ended = job.start_with(|command| limit_files(command, limit)).end();
-        assert!(matches!(ended.code, Some(3 | 125)), "{limit}: {:?} {}", ended.code, ended.stderr);
-        assert!(ended.stderr.contains("File too large"), "{limit}: {}", ended.stderr);
-    }
-}
-
-#[test]
-fn an_attempt_that_was_killed_is_not_forgotten_by_one_that_comes_to_nothing() {
-    let job = Job::new("job.yaml", &driver("exit 0"));
-    assert_eq!(job.run(&[]).code, Some(0));
-    // As if it had been killed.
-    fs::remove_file(job.directory().path("result.json")).expect("a result");
-    for _ in 0..2 {
-        // There is no room for the next one.
-        let ended = job.start_with(|command| limit_files(command, 0)).end();
-        assert_eq!(ended.code, Some(125), "{}", ended.stderr);
-    }
-    let said = |ended: &harness::Ended| ended.stderr.contains("did not end cleanly");
-    let ended = job.run(&[]);
-    assert!(said(&ended), "{}", ended.stderr);
-    let attempt = job.directory().path("attempts/1");
-    assert!(ended.stderr.contains(&attempt.display().to_string()) && attempt.join("plan.json").exists());
-    // Once is enough.
-    let ended = job.run(&[]);
-    assert!(!said(&ended), "{}", ended.stderr);
-    assert!(job.directory().path("attempts/2/result.json").exists());
-}
-
-#[test]
-fn a_working_directory_that_is_no_text_is_refused() {
-    use std::os::unix::ffi::OsStrExt as _;
-    let job = Job::new("job.yaml", &driver("exit 0"));
-    let folder = job.folder().join(std::ffi::OsStr::from_bytes(b"bad-\xff"));
-    fs::create_dir(&folder).expect("a folder");
-    let ended = job
-        .start_with(|command| {
-            command.current_dir(&folder);
-        })
-        .end();
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("its name is no UTF-8"), "{}", ended.stderr);
-}
-
-#[test]
-fn a_stdout_that_takes_nothing_more_is_told() {
-    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
-    let job = Job::new("job.yaml", &driver("echo result; exit 3"));
-    let mut program = job.start_into(full());
-    let status = eventually("the end", || program.status());
-    assert_eq!(status.code(), Some(3));
-    let warnings = job.directory().json("result.json")["warnings"].to_string();
-    assert!(warnings.contains("its stdout cannot be passed on any more: No space left"), "{warnings}");
-    assert_eq!(job.directory().text("logs/driver.log"), "result\n");
-}
-
-#[test]
-fn files_that_somebody_takes_away_are_told() {
-    let shell = "echo one; until test -s \"$GYMRUN_JOB_DIR/logs/driver.log\"; do sleep 0.05; done\n\
-                 rm \"$GYMRUN_JOB_DIR/logs/driver.log\" \"$GYMRUN_JOB_DIR/events.jsonl\"; echo two";
-    let job = Job::new("job.yaml", &driver(shell));
-    let ended = job.run(&[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    for words in ["somebody has removed it while it was written", "4 bytes of its output", "removed events.jsonl"] {
-        assert!(ended.stderr.contains(words), "{words}\n{}", ended.stderr);
-    }
-    assert_eq!(job.directory().text("logs/driver.log"), "two\n");
-    assert_eq!(job.directory().json("result.json")["processes"]["driver"]["log_lost_bytes"], 4);
-}
-
-#[test]
-fn what_was_put_in_the_place_of_a_log_is_not_waited_for() {
-    for log in ["file", "pipe"] {
-        let text = format!(
-            "name: t\notel: {{enabled: false}}\nservices:\n  pipes:\n    type: task\n    \
-             shell: 'mkfifo \"$GYMRUN_JOB_DIR/logs/late.log\"'\n  \
-             late: {{command: [head, -c, '300000', /dev/zero], log: {log}, type: task, depends_on: [pipes]}}\n\
-             driver: {{shell: 'exit 3'}}\n"
-        );
-        let job = Job::new("job.yaml", &text);
-        let ended = job.run(&[]);
-        // A process that has no log is not started; what gymrun copies is shown all the same.
-        assert_eq!(ended.code, Some(if log == "file" { 125 } else { 3 }), "{}", ended.stderr);
-        assert!(ended.stderr.contains("late.log") && ended.stderr.contains("it is no file"), "{}", ended.stderr);
     }
 }

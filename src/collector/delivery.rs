@@ -116,6 +116,7 @@ fn dropped(counters: &Counters, signal: Signal) -> Option<String> {
 const ROOM: u32 = 32 << 10;
 
 /// Room for the report in `directory`.
+#[must_use]
 pub fn reserve(directory: &Path) -> Reserved {
     Reserved::new(&directory.join(FILE_NAME), ROOM)
 }

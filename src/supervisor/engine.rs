@@ -241,9 +241,9 @@ impl<H: Host> Engine<H> {
             Action::Late(unit) => {
                 let Answer { limit, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
                 let after_seconds = limit.as_secs_f64();
-                let used_up = self.used_up(unit);
+                let spent = self.used_up(unit);
                 self.failures[unit] =
-                    Some(format!("was not ready after {after_seconds} s{used_up}, last answer: {answer}"));
+                    Some(format!("was not ready after {after_seconds} s{spent}, last answer: {answer}"));
                 let process = self.name(unit);
                 let last_lines = Vec::new();
                 let kind = EventKind::ProcessNotReady { process, after_seconds, answer, last_lines };
@@ -252,9 +252,8 @@ impl<H: Host> Engine<H> {
             Action::Guard(unit) => self.host.guard(unit),
             Action::Hung(unit) => {
                 let Answer { failures, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
-                let used_up = self.used_up(unit);
-                self.failures[unit] =
-                    Some(format!("hung{used_up}: {failures} bad answers in a row, the last: {answer}"));
+                let spent = self.used_up(unit);
+                self.failures[unit] = Some(format!("hung{spent}: {failures} bad answers in a row, the last: {answer}"));
                 self.outbox.say(EventKind::ProcessHung { process: self.name(unit), failures, answer });
             }
             Action::Restart(unit) => {
