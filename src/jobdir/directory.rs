@@ -191,7 +191,7 @@ mod tests {
         let (path, attempts) = (scratch.path(), scratch.path().join("attempts"));
         let put = |name: &str| fs::write(path.join(name), "{}").expect("writes");
         let numbers = || {
-            let name = |former: &super::Former| former.directory.file_name().map(|name| name.to_owned());
+            let name = |former: &super::Former| former.directory.file_name().map(ToOwned::to_owned);
             unsaid(&attempts).iter().filter_map(name).collect::<Vec<_>>()
         };
         move_former_attempt(path).expect("there is nothing to move");

@@ -137,7 +137,7 @@ fn what_is_no_file_is_not_waited_for() {
     let path = scratch.path().join("x.log");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     let log = Log::open(&path, None, Box::new(|_| ()));
-    log.write(&[b'x'; 1 << 20]);
+    log.write(&vec![b'x'; 1 << 20]);
     assert_eq!(log.kept(), Some(Kept { lost: 1 << 20, ..Kept::default() }));
     assert!(super::open_log(&path).is_err());
     assert!(super::open_log(std::path::Path::new("/dev/null")).is_ok());
