@@ -78,7 +78,9 @@ fn orphans_leave_no_zombies() {
 fn orphans_do_not_pile_up_while_they_come() {
     // Wave after wave, each as soon as the last is reaped: so there are never more zombies than are in one wave.
     const WAVES: usize = 50;
-    let waves: String = (0..WAVES).map(|wave| format!("orphans:5 append:@DIR/waves:x wait:@DIR/go{wave} ")).collect();
+    let wave = |wave: usize| format!("orphans:5 append:@DIR/waves:x wait:@DIR/go{wave}");
+    let waves: Vec<String> = (0..WAVES).map(wave).collect();
+    let waves = waves.join(" ");
     let running = Job::start(&json!({
         "servers": {"a": server(&format!("serve:${{port:self}} {waves} forever"))},
         "driver": driver("wait:@DIR/seen"),
