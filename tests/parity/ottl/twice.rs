@@ -18,17 +18,17 @@ const STATEMENTS: &[&str] = &[
     r#"replace_all_patterns(attributes, "value", "nowhere", "x")"#,
     r#"replace_all_patterns(attributes, "value", "1", "x")"#,
     r#"replace_all_matches(attributes, "one*", "x")"#,
-    r#"truncate_all(attributes, 3)"#,
-    r#"limit(attributes, 2, [])"#,
+    "truncate_all(attributes, 3)",
+    "limit(attributes, 2, [])",
     r#"limit(attributes, 2, ["a"])"#,
     r#"merge_maps(attributes, {"a": "m", "z": 1}, "insert")"#,
     r#"merge_maps(attributes, {"a": "m", "z": 1}, "update")"#,
     r#"merge_maps(attributes, {"a": "m", "z": 1}, "upsert")"#,
     r#"merge_maps(attributes, attributes["m"], "upsert")"#,
-    r#"flatten(attributes)"#,
+    "flatten(attributes)",
     r#"flatten(attributes, "p", depth=1)"#,
     r#"set(attributes["length"], Len(attributes))"#,
-    r#"set(body, attributes)"#,
+    "set(body, attributes)",
 ];
 
 #[tokio::test]
