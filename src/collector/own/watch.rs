@@ -141,3 +141,55 @@ impl Consumer for Behind {
         Box::pin(self.next.ready())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::own::instruments::Detail;
+    use crate::collector::testing::{Keeper, spans};
+
+    /// Looks at the counts while it has the data, then hands it on or does not.
+    struct Between {
+        flow: Arc<Flow>,
+        next: Option<Next>,
+    }
+
+    impl Flow {
+        fn kept_back(&self, kind: &str) -> u64 {
+            let mut families = Families::new(Detail::Normal);
+            self.read(&mut families, kind, kind, Signal::Traces);
+            self.kept.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Consumer for Between {
+        fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+            let before = self.flow.kept.load(Ordering::Relaxed);
+            assert_eq!(self.flow.kept_back("filter"), before);
+            match &self.next {
+                Some(next) => Box::pin(next.consume(payload)),
+                None => Box::pin(std::future::ready(Ok(()))),
+            }
+        }
+    }
+
+    /// What is under way is not kept back, and a counter never falls.
+    #[tokio::test]
+    async fn what_is_under_way_does_not_count_as_filtered() {
+        let payload = || Payload::decode(Signal::Traces, spans(5).encode()).expect("valid");
+        let (flow, keeper) = (Arc::new(Flow::default()), Keeper::default());
+        let next = Next::new(vec![Arc::new(keeper.clone())]);
+        let behind = Next::to(Behind { flow: flow.clone(), next });
+        let chain = |next| InFront { flow: flow.clone(), processor: Arc::new(Between { flow: flow.clone(), next }) };
+        let (passing, dropping) = (chain(Some(behind)), chain(None));
+        for round in 1..=3 {
+            passing.consume(payload()).await.expect("takes");
+            dropping.consume(payload()).await.expect("takes");
+            assert_eq!(flow.kept_back("filter"), round * 10 - 5);
+            // Nobody waits for the end of this one.
+            drop(dropping.consume(payload()));
+            assert_eq!(flow.kept_back("filter"), round * 10);
+        }
+        assert_eq!(keeper.counts(), [5, 5, 5]);
+    }
+}
