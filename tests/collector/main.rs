@@ -16,6 +16,7 @@ mod secure;
 mod sizes;
 mod start;
 mod storage;
+mod stored;
 mod tls;
 mod validate;
 
