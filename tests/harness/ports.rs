@@ -9,16 +9,26 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::Mutex;
 
+use gymrun::procfs::{Holder, Proc};
+
 /// Below are those of servers that people run.
 const FIRST: u16 = 20_000;
 
 static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
-/// Whether a server could listen on a port that a job had: nobody does, or another job has it by now, which is told by the
-/// name that each gymrun claims for its ports.
+/// Whether a job that is over has left a port: a server could listen there, or a test or another job has it by now, which is
+/// told by the names that these claim, and by who listens.
 pub fn is_free(port: u16) -> bool {
-    let name = SocketAddr::from_abstract_name(format!("gymrun/port/{port}")).expect("a short name");
-    TcpListener::bind(("127.0.0.1", port)).is_ok() || UnixListener::bind_addr(&name).is_err()
+    let claimed = |name: String| {
+        let name = SocketAddr::from_abstract_name(name).expect("a short name");
+        UnixListener::bind_addr(&name).is_err()
+    };
+    let (own, proc) = (std::process::id().cast_signed(), Proc::default());
+    let is_ours = |holder: &Holder| holder.pid.is_some_and(|pid| pid == own || proc.ancestors(pid).contains(&own));
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+        || claimed(format!("gymrun/port/{port}"))
+        || claimed(format!("gymrun-test-port-{port}"))
+        || proc.holders(&proc.listeners(port)).iter().any(is_ours)
 }
 
 /// A port that nobody has, and no other test gets.
