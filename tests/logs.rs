@@ -87,13 +87,15 @@ fn a_job_goes_on_though_its_disk_is_full() {
     for part in [
         "cannot write events.jsonl: No space left",
         "events are not in events.jsonl",
-        "cannot write result.json",
         "bytes of its output are not in its log",
         // Why the driver failed is asked, too.
         "is full, 0 B of 1.00 MiB left: make room, or choose another `--output-path`",
     ] {
         assert!(ended.stderr.contains(part), "no {part} in {}", ended.stderr);
     }
-    // What is there is whole.
+    // What is there is whole; the result has had its room since the start.
     assert!(!json_lines(&kept.join("j1/t/events.jsonl")).is_empty());
+    let result = std::fs::read(kept.join("j1/t/result.json")).expect("a result");
+    let result: serde_json::Value = serde_json::from_slice(&result).expect("JSON");
+    assert_eq!(result["code"], 3);
 }
