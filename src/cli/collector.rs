@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use futures_util::future::OptionFuture;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::say::print;
@@ -134,12 +136,13 @@ fn serve_on(runtime: &Runtime, sources: &[Source], first: (Config, Texts)) -> Re
         ready: shed_memory,
         shed: Shed(shed_free_memory),
     };
-    let mut signals = {
+    let signals = {
         let _guard = runtime.enter();
         OsSignals::new().map_err(|error| Problem::new(format!("cannot listen for signals: {error}")))?
     };
+    let mut orders = Orders { signals, sources, sink: sink.clone(), reading: None, again: false };
     loop {
-        let (result, order) = runtime.block_on(run_until_told(config, &surroundings, &mut signals, sources));
+        let (result, order) = runtime.block_on(run_until_told(config, &surroundings, &mut orders));
         match (result, order, former.take()) {
             (Ok(ran), Some(Order::Reload(next)), before) => {
                 // One that was told to go before it ran has not shown that it can start.
@@ -171,8 +174,7 @@ fn serve_on(runtime: &Runtime, sources: &[Source], first: (Config, Texts)) -> Re
 async fn run_until_told(
     config: Config,
     surroundings: &Surroundings,
-    signals: &mut OsSignals,
-    sources: &[Source],
+    orders: &mut Orders<'_>,
 ) -> (Result<bool, Failure>, Option<Order>) {
     let stop = CancellationToken::new();
     let mut running = pin!(run_collector(config, surroundings.clone(), stop.cancelled()));
@@ -181,7 +183,7 @@ async fn run_until_told(
         tokio::select! {
             biased;
             result = &mut running => return (result, order),
-            next = told(signals, sources, &surroundings.sink), if !matches!(order, Some(Order::Stop)) => {
+            next = orders.next(), if !matches!(order, Some(Order::Stop)) => {
                 order = Some(next);
                 stop.cancel();
             }
@@ -202,31 +204,59 @@ fn directory(sources: &[Source]) -> PathBuf {
     Path::new(path).parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// Ends when it is told to stop, or by SIGHUP to go on with the configuration as it is then. The reference ends with an
-/// error if that is broken; this one says so and goes on as it was.
-async fn told(signals: &mut OsSignals, sources: &[Source], sink: &Sink) -> Order {
-    loop {
-        match signals.next().await {
-            Told::Interrupt | Told::Terminate | Told::Quit => return Order::Stop,
-            // Whoever signals a whole job does not mean the collector; the reference does nothing either.
-            Told::Other(number) => sink(&format!("signal {number}: nothing is done")),
-            Told::HangUp => {
-                let sources = sources.to_vec();
-                // Files may be slow, and what runs is driven by the same task.
-                let read = tokio::task::spawn_blocking(move || Texts::load(&sources, &environment)).await;
-                let broken = |error| Problems::from(Problem::new(format!("cannot read the configuration: {error}")));
-                match read.map_err(broken).flatten() {
-                    Ok(next) => {
-                        sink("SIGHUP: the configuration is read anew");
-                        return Order::Reload(Box::new(next));
+/// Hears the orders for one collector after the other. SIGHUP is to go on with the configuration as it is then. The reference
+/// ends with an error if that is broken; this one says so and goes on as it was.
+struct Orders<'a> {
+    signals: OsSignals,
+    sources: &'a [Source],
+    sink: Sink,
+    /// The configuration that is being read. Files may be slow, and signals are heard all the same.
+    reading: Option<JoinHandle<Result<(Config, Texts), Problems>>>,
+    /// Another SIGHUP came meanwhile: the files may have changed behind the reader, so they are read once more.
+    again: bool,
+}
+
+impl Orders<'_> {
+    /// The next one. Nothing is lost where this is dropped before it ends.
+    async fn next(&mut self) -> Order {
+        loop {
+            tokio::select! {
+                biased;
+                told = self.signals.next() => match told {
+                    Told::Interrupt | Told::Terminate | Told::Quit => return Order::Stop,
+                    // Whoever signals a whole job does not mean the collector; the reference does nothing either.
+                    Told::Other(number) => (self.sink)(&format!("signal {number}: nothing is done")),
+                    Told::HangUp if self.reading.is_some() => {
+                        self.again = true;
+                        (self.sink)("SIGHUP: the configuration is still being read, and will be once more");
                     }
-                    Err(problems) => {
-                        show(&problems);
-                        sink("SIGHUP: the configuration is broken now; the one from before stays");
+                    Told::HangUp => self.read(),
+                },
+                Some(read) = OptionFuture::from(self.reading.as_mut()) => {
+                    self.reading = None;
+                    if std::mem::take(&mut self.again) {
+                        self.read();
+                        continue;
+                    }
+                    let broken = |error| Problems::from(Problem::new(format!("cannot read the configuration: {error}")));
+                    match read.map_err(broken).flatten() {
+                        Ok(next) => {
+                            (self.sink)("SIGHUP: the configuration is read anew");
+                            return Order::Reload(Box::new(next));
+                        }
+                        Err(problems) => {
+                            show(&problems);
+                            (self.sink)("SIGHUP: the configuration is broken now; the one from before stays");
+                        }
                     }
                 }
             }
         }
+    }
+
+    fn read(&mut self) {
+        let sources = self.sources.to_vec();
+        self.reading = Some(tokio::task::spawn_blocking(move || Texts::load(&sources, &environment)));
     }
 }
 
@@ -244,8 +274,10 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
     let sources = [Source::Named(file.display().to_string())];
     let beside = file.parent().unwrap_or(directory);
     let runtime = runtime()?;
-    let flushed = runtime.block_on(flush(&sources, beside, &literal, stderr_sink(), limit))?;
+    let flushed = runtime.block_on(flush(&sources, beside, &literal, stderr_sink(), limit));
+    // Nothing that still hangs is waited for, whatever came out.
     runtime.shutdown_background();
+    let flushed = flushed?;
     let told = print(&format!(
         "sent {}, rejected {}, dropped {} (spans, data points and log records); {} requests are still stored\n",
         flushed.sent, flushed.rejected, flushed.dropped, flushed.left

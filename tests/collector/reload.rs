@@ -43,6 +43,46 @@ async fn sighup_reads_anew_and_never_ends_the_process() {
     assert_eq!(collector.delivery()["traces"]["written"], 9);
 }
 
+/// A configuration that cannot be read to its end, as on a file server that is gone: orders are heard all the same.
+#[tokio::test]
+async fn orders_are_heard_while_the_configuration_is_being_read() {
+    let text = config("  batch: {timeout: 10ms}", "batch", "", "file");
+    let mut collector = Collector::start(&text, &[]).await;
+    let file = collector.path("collector.yaml");
+    let good = std::fs::read_to_string(&file).expect("reads");
+    let hang = || {
+        std::fs::remove_file(&file).expect("removes");
+        nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    };
+    // Succeeds once the collector has opened it, which reads as long as this end is open.
+    let writer = async || {
+        let mut options = std::fs::File::options();
+        options.write(true);
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
+        eventually_async("it is being read", async || options.open(&file).ok()).await
+    };
+
+    // The file changes meanwhile, and the order says so: what is there then counts.
+    hang();
+    collector.signal(Signal::SIGHUP);
+    let pipe = writer().await;
+    collector.signal(Signal::SIGHUP);
+    says(&collector, "is still being read", 1).await;
+    std::fs::remove_file(&file).expect("removes");
+    std::fs::write(&file, good.replace("file: {path:", "file: {append: true, path:")).expect("writes");
+    drop(pipe);
+    says(&collector, "everything is ready", 2).await;
+    assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+
+    hang();
+    collector.signal(Signal::SIGHUP);
+    let _pipe = writer().await;
+    assert_eq!(collector.post("/v1/traces", &spans(3)).await.0, 200);
+    assert_eq!(collector.stop().await, 0);
+    assert_eq!(span_count(&collector.lines("x.jsonl")), 5);
+    assert!(!collector.stderr().contains("broken"), "{}", collector.stderr());
+}
+
 /// Sends requests of one span until it is told to end; counts what was tried and what was taken.
 struct Load {
     end: Arc<AtomicBool>,
