@@ -198,7 +198,11 @@ fn the_result_and_the_delivery_are_whole_on_a_full_disk() {
     let ended = job.start_through(&words).end();
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     let directory = harness::JobDirectory::only_in(&kept.join("j1"));
-    assert!(directory.path("fill").exists() && !directory.path(".result.json").exists());
+    assert!(directory.path("fill").exists());
+    for folder in ["", "otel"] {
+        let mut left = std::fs::read_dir(directory.path(folder)).expect("reads").flatten();
+        assert!(!left.any(|entry| entry.path().to_string_lossy().ends_with(".reserved")), "{folder}");
+    }
     let (result, delivery) = (directory.json("result.json"), directory.json("otel/delivery.json"));
     assert_eq!((&result["code"], &result["class"]), (&json!(3), &json!("driver_failed")));
     assert!(result["processes"]["driver"]["explanation"]["text"].as_str().is_some_and(|text| text.contains("is full")));

@@ -167,9 +167,13 @@ impl Reading {
     }
 
     fn write_result(&mut self) {
-        let Some(reserved) = self.result.take() else { return };
+        let Some(mut reserved) = self.result.take() else { return };
         let result = serde_json::to_vec_pretty(&self.summary).map_err(io::Error::other);
         let written = result.and_then(|result| reserved.write(&result));
+        let written = written.or_else(|error| match self.summary.shortened(reserved.bytes()) {
+            Some(shorter) => reserved.write(&shorter),
+            None => Err(error),
+        });
         if let Err(error) = written {
             self.terminal.say(format!("gymrun: warning: cannot write result.json: {error}"));
         }

@@ -122,7 +122,7 @@ pub fn reserve(directory: &Path) -> Reserved {
 }
 
 /// Writes the report into its room, whole or not at all.
-pub fn write(counters: &Counters, room: Reserved) -> std::io::Result<()> {
+pub fn write(counters: &Counters, mut room: Reserved) -> std::io::Result<()> {
     let mut text = serde_json::to_vec_pretty(&report(counters))?;
     text.push(b'\n');
     room.write(&text)

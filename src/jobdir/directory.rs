@@ -10,11 +10,13 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::former::Former;
 use crate::diag::Problem;
-use crate::files::write_whole;
+use crate::files::{Reserved, write_whole};
 use crate::plan::Plan;
 
 const LOCK: &str = ".lock";
 const ATTEMPTS: &str = "attempts";
+/// What room is reserved for during a run.
+const RESERVED_FOR: [&str; 2] = ["result.json", "otel/delivery.json"];
 
 /// A job directory that this process holds.
 #[derive(Debug)]
@@ -116,6 +118,9 @@ fn lock(path: &Path, plan: &Plan) -> Result<Flock<File>, Problem> {
 /// Moves everything but the lock and older attempts to `attempts/N`, which is called `attempts/.N` until it was said that it
 /// did not end as it should, or is seen that it did.
 fn move_former_attempt(path: &Path) -> io::Result<()> {
+    for name in RESERVED_FOR {
+        Reserved::clear_left(&path.join(name));
+    }
     let mut former = Vec::new();
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
@@ -208,8 +213,14 @@ mod tests {
         let first = attempts.join("1");
         fs::rename(hidden(&first), &first).expect("is there");
         put("result.json");
+        put(".result.json.killed.reserved");
         move_former_attempt(path).expect("moves");
         assert_eq!(numbers(), ["2"]);
+        assert_eq!(
+            fs::read_dir(attempts.join("3")).expect("reads").count(),
+            1,
+            "room that nobody needs any more is gone"
+        );
         assert!(attempts.join("1/plan.json").exists() && attempts.join("3/result.json").exists());
     }
 }

@@ -1,10 +1,11 @@
 //! What a former attempt in the same job directory left, if it did not end as it should.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+
+use crate::files::open_file;
 
 /// How much of the events is looked at: what is wanted stands at the begin.
 const BEGIN: u64 = 1 << 20;
@@ -27,7 +28,7 @@ impl Former {
             return None;
         }
         let mut former = Self { directory: directory.to_owned(), pid: None, cgroup: None };
-        if let Ok(file) = File::open(directory.join("events.jsonl")) {
+        if let Ok(file) = open_file(&directory.join("events.jsonl")) {
             // A line that is torn says nothing.
             for event in BufReader::new(file.take(BEGIN)).lines().map_while(Result::ok) {
                 let event: Value = serde_json::from_str(&event).unwrap_or_default();
@@ -65,6 +66,9 @@ mod tests {
         let former = Former::read(scratch.path()).expect("no result");
         assert_eq!((former.pid, former.cgroup.as_deref()), (Some(42), Some("/c/gymrun-42-1".as_ref())));
         assert!(former.sentence().contains("pid was 42"), "{}", former.sentence());
+        std::fs::remove_file(scratch.path().join("events.jsonl")).expect("is there");
+        nix::unistd::mkfifo(&scratch.path().join("events.jsonl"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        assert_eq!(Former::read(scratch.path()).expect("no result").pid, None, "it is not waited for");
         write("result.json", "{}");
         assert_eq!(Former::read(scratch.path()), None);
     }

@@ -3,13 +3,13 @@
 //! It writes one line to standard error, `gymrun: lens-compat: <state> <details>`, before its server is ready. The line
 //! stays in the server's log; read back, it becomes a warning of the job with the way out.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use indexmap::IndexMap;
 
 use crate::events::EventKind;
+use crate::files::open_file;
 use crate::plan::{Kind, Plan};
 
 /// What the line begins with.
@@ -31,7 +31,7 @@ pub fn lens_warnings(job_dir: &Path, plan: &Plan) -> Vec<EventKind> {
 
 /// State and details of the first marked line of a log. A log that cannot be read says nothing.
 fn marked_line(log: &Path) -> Option<(String, String)> {
-    let reader = BufReader::new(File::open(log).ok()?.take(LIMIT));
+    let reader = BufReader::new(open_file(log).ok()?.take(LIMIT));
     let line = reader.split(b'\n').map_while(Result::ok).find(|line| line.starts_with(MARK.as_bytes()))?;
     let line = String::from_utf8_lossy(&line[MARK.len()..]).trim_end().to_owned();
     let (state, details) = line.split_once(' ')?;

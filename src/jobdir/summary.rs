@@ -272,6 +272,26 @@ impl Summary {
         }
     }
 
+    /// As JSON with no more than `most` bytes, without the last warnings if need be, and a word on how many those are. `None` if
+    /// all of them are not enough.
+    #[must_use]
+    pub fn shortened(&self, most: usize) -> Option<Vec<u8>> {
+        let mut shorter = self.clone();
+        let mut kept = self.warnings.len();
+        while kept > 0 {
+            kept /= 2;
+            shorter.warnings.truncate(kept);
+            shorter
+                .warnings
+                .push(format!("{} more warnings are left out here: the disk was full", self.warnings.len() - kept));
+            let text = serde_json::to_vec_pretty(&shorter).ok()?;
+            if text.len() <= most {
+                return Some(text);
+            }
+        }
+        None
+    }
+
     fn change(&mut self, process: &str, change: impl FnOnce(&mut ProcessSummary)) {
         if let Some(summary) = self.processes.get_mut(process) {
             change(summary);
@@ -283,5 +303,42 @@ impl Summary {
             p.state = State::Failed;
             p.reason = Some(reason);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+
+    #[test]
+    fn warnings_are_left_out_until_the_rest_fits() {
+        let mut summary = Summary {
+            name: "t".into(),
+            job_id: "j".into(),
+            code: Some(0),
+            class: None,
+            message: String::new(),
+            duration_seconds: 0.0,
+            driver: None,
+            containment: None,
+            processes: indexmap::IndexMap::new(),
+            stop_order: Vec::new(),
+            host_memory: None,
+            cgroup_memory: None,
+            delivery: None,
+            warnings: Vec::new(),
+        };
+        assert_eq!(summary.shortened(10_000), None, "there is nothing to leave out");
+        summary.warnings = (0..1000).map(|number| format!("warning {number}")).collect();
+        for most in [500, 1_000, 10_000] {
+            let text = summary.shortened(most).expect("it fits");
+            assert!(text.len() <= most, "{most}");
+            let value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+            let warnings = value["warnings"].as_array().expect("a list");
+            let left_out = format!("{} more warnings are left out here: the disk was full", 1001 - warnings.len());
+            assert_eq!(warnings.last().expect("a word"), &left_out);
+            assert!(warnings.len() < 2 || warnings[0] == "warning 0");
+        }
+        assert_eq!(summary.shortened(100), None);
     }
 }

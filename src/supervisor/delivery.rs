@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::events::{Delivery, SignalDelivery};
+use crate::files::read_file;
 
 /// What an otelcol still had in its queues when it was asked last: batches, so items at least.
 const QUEUED: &str = "still_queued";
@@ -18,7 +19,8 @@ pub fn path(job_dir: &Path) -> PathBuf {
 /// Reads that report.
 pub fn read(job_dir: &Path) -> Result<Delivery, String> {
     let path = path(job_dir);
-    let text = std::fs::read(&path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    let text = read_file(&path, LARGEST_REPORT as u64)
+        .map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
     serde_json::from_slice(&text).map_err(|error| format!("`{}` is no delivery report: {error}", path.display()))
 }
 
@@ -91,7 +93,16 @@ fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{from_metrics, queued};
+    use super::{from_metrics, path, queued, read};
+
+    #[test]
+    fn what_is_no_report_is_refused_and_not_waited_for() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = path(scratch.path());
+        std::fs::create_dir(path.parent().expect("otel")).expect("a directory");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        assert!(read(scratch.path()).is_err_and(|why| why.contains("not a regular file")));
+    }
 
     #[test]
     fn counts_of_files_and_of_the_endpoint_are_kept_apart() {
