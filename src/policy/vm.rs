@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use mlua::{HookTriggers, Lua, LuaOptions, StdLib, VmState};
+use nix::sys::signal::{SigSet, Signal};
 
 use super::failure::{LimitReached, problem_of};
 use super::host::{Host, LogSink, host};
@@ -51,6 +52,7 @@ pub fn run<T: Send + 'static>(
     let (sender, receiver) = sync_channel(1);
     let (world_inside, watch_inside, job_id) = (Arc::clone(world), Arc::clone(&watch), job_id.to_owned());
     let spawned = thread::Builder::new().name("policy".into()).stack_size(STACK).spawn(move || {
+        leave_signals_to_others();
         let (lua, result) = match new_vm(Host::new(world_inside, watch_inside, job_id, log)) {
             Ok(lua) => {
                 let result = body(&lua);
@@ -77,6 +79,17 @@ pub fn run<T: Send + 'static>(
                 .into())
         }
     }
+}
+
+/// This thread may outlive the reading of the job, while gymrun holds signals back already: one that came here would end it.
+/// A fault stays with who made it.
+fn leave_signals_to_others() {
+    let mut signals = SigSet::all();
+    for fault in [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGILL, Signal::SIGFPE, Signal::SIGABRT] {
+        signals.remove(fault);
+    }
+    // It can only fail for want of a set.
+    let _ = signals.thread_block();
 }
 
 /// A VM with the sandbox in place, and the limits as well if code runs in it that is neither ours nor called by
@@ -116,4 +129,23 @@ fn bound(lua: &Lua) -> mlua::Result<()> {
 
 fn bug(error: &mlua::Error) -> Problems {
     Problem::new(format!("cannot start Lua: {error}")).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::{SigSet, Signal};
+
+    use super::leave_signals_to_others;
+
+    #[test]
+    fn a_thread_that_may_outlive_the_reading_takes_no_signal() {
+        let mask = std::thread::spawn(|| {
+            leave_signals_to_others();
+            SigSet::thread_get_mask()
+        });
+        let mask = mask.join().expect("it ends").expect("a mask");
+        let has = |signals: &[Signal]| signals.iter().filter(|signal| mask.contains(**signal)).count();
+        assert_eq!(has(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1]), 5);
+        assert_eq!(has(&[Signal::SIGSEGV, Signal::SIGBUS]), 0);
+    }
 }

@@ -16,19 +16,18 @@ const FIRST: u16 = 20_000;
 
 static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
-/// Whether a job that is over has left a port: a server could listen there, or a test or another job has it by now, which is
-/// told by the names that these claim, and by who listens.
+/// Whether a job that is over has left a port: nobody listens there, or a test or another job has it by now, which is told by
+/// the names that these claim, and by who listens.
 pub fn is_free(port: u16) -> bool {
-    let claimed = |name: String| {
-        let name = SocketAddr::from_abstract_name(name).expect("a short name");
-        UnixListener::bind_addr(&name).is_err()
-    };
     let (own, proc) = (std::process::id().cast_signed(), Proc::default());
     let is_ours = |holder: &Holder| holder.pid.is_some_and(|pid| pid == own || proc.ancestors(pid).contains(&own));
-    TcpListener::bind(("127.0.0.1", port)).is_ok()
-        || claimed(format!("gymrun/port/{port}"))
-        || claimed(format!("gymrun-test-port-{port}"))
-        || proc.holders(&proc.listeners(port)).iter().any(is_ours)
+    // Nothing is bound for this: whoever has just got the port would find it taken.
+    let listeners = proc.listeners(port);
+    let names = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let claims = [format!("@gymrun/port/{port}"), format!("@gymrun-test-port-{port}")];
+    listeners.is_empty()
+        || names.lines().filter_map(|line| line.split(' ').next_back()).any(|name| claims.iter().any(|c| c == name))
+        || proc.holders(&listeners).iter().any(is_ours)
 }
 
 /// A port that nobody has, and no other test gets.

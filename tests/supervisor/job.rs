@@ -20,9 +20,34 @@ use crate::plan::plan;
 /// A job that was started. Nobody reads its output before its end.
 pub struct Job {
     pub id: String,
+    /// Before the directory and the program: it looks at both.
+    witness: Witness,
     pub dir: tempfile::TempDir,
     process: Program,
     place: Place,
+}
+
+/// Says what a job was at, when a test fails.
+struct Witness {
+    id: String,
+    dir: PathBuf,
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let read = |path: PathBuf| String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned();
+        let events = read(self.dir.join("events.jsonl"));
+        let first = events.lines().count().saturating_sub(30);
+        println!("the last events of {}:", self.id);
+        events.lines().skip(first).for_each(|line| println!("  {line}"));
+        for (pid, command) in of_job(&self.id) {
+            let proc = PathBuf::from(format!("/proc/{pid}"));
+            println!("  still there: {command}: {} {}", read(proc.join("stat")).trim(), read(proc.join("wchan")));
+        }
+    }
 }
 
 /// A job that is over.
@@ -81,7 +106,8 @@ impl Job {
         change(&mut command);
         place.give(dir.path());
         place.put(&mut command);
-        Self { id, process: Program::start(&mut command), dir, place }
+        let witness = Witness { id: id.clone(), dir: dir.path().to_owned() };
+        Self { id, witness, process: Program::start(&mut command), dir, place }
     }
 
     pub fn pid(&self) -> u32 {
@@ -152,6 +178,7 @@ impl Job {
             let taken_before = ended.stderr.contains(&format!("port {port} "));
             eventually(&format!("port {port} of `{name}` is free"), || (taken_before || is_free(port)).then_some(()));
         }
+        drop(self.witness);
         Ended { code: ended.code, stdout: ended.stdout_bytes, stderr: ended.stderr, events, dir: self.dir }
     }
 }
