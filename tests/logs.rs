@@ -35,6 +35,12 @@ driver:
     assert!(ended.stdout.starts_with("line 301\n") && ended.stdout.ends_with("line 500\n"), "{}", ended.stdout);
     assert_eq!(logs(&[&directory, "two"]).stdout, "a\nb\nno end");
     assert_eq!(logs(&[&directory, "two", "-n", "0"]).stdout, "");
+    // What is no file is no log.
+    let in_logs = |name: &str| std::path::Path::new(&directory).join("logs").join(name);
+    std::os::unix::fs::symlink("/etc/passwd", in_logs("link.log")).expect("a link");
+    nix::unistd::mkfifo(&in_logs("pipe.log"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let ended = logs(&["--output-path", &output, "-n", "1"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "[one] line 500\n[two] no end\n"), "{}", ended.stderr);
     let ended = logs(&[&directory, "on"]);
     assert_eq!((ended.code, ended.stderr.contains("did you mean `one`?")), (Some(2), true), "{}", ended.stderr);
     let ended = logs(&[&output]);

@@ -102,6 +102,8 @@ fn find(arguments: &LogsArguments) -> Result<Vec<(String, PathBuf)>, Problem> {
     })?;
     let mut known: Vec<String> = entries
         .flatten()
+        // A link may lead out of the job, and a pipe has no end.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .filter_map(|entry| entry.file_name().to_str().and_then(|name| name.strip_suffix(".log")).map(str::to_owned))
         .collect();
     known.sort_unstable();

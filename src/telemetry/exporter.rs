@@ -67,6 +67,10 @@ impl Exporter {
                 self.samples = true;
                 self.latest.set(sample);
             }
+            EventKind::ProcessExited { process, .. } if process == COLLECTOR => {
+                self.abandon();
+                return;
+            }
             _ => {}
         }
         if let Some(open) = &mut self.open {
@@ -102,6 +106,14 @@ impl Exporter {
                 }
             }
         }
+    }
+
+    /// There is nobody left to send to: what tries once more, and again, is not waited for.
+    fn abandon(&mut self) {
+        self.finished = true;
+        let open = self.open.take();
+        // Where no thread can be made this one waits after all.
+        let _ = std::thread::Builder::new().name("abandoned".into()).spawn(move || drop(open));
     }
 
     /// Ends the spans that are open and sends everything; to be called before the collector is stopped.
