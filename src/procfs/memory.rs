@@ -107,10 +107,20 @@ impl Proc {
     }
 }
 
-/// A size that `/proc/self/status` has, such as `VmRSS`, in bytes; `None` if it cannot be read.
+/// Resident memory of this process, in bytes; `None` if it cannot be read.
 #[must_use]
-pub fn own_memory(key: &str) -> Option<u64> {
-    kilobytes(&fs::read("/proc/self/status").ok()?, key.as_bytes())
+pub fn own_resident_memory() -> Option<u64> {
+    own_status(b"VmRSS")
+}
+
+/// Resident memory of this process that it shares with no file, in bytes; `None` if it cannot be read.
+#[must_use]
+pub fn own_anonymous_memory() -> Option<u64> {
+    own_status(b"RssAnon")
+}
+
+fn own_status(key: &[u8]) -> Option<u64> {
+    kilobytes(&fs::read("/proc/self/status").ok()?, key)
 }
 
 /// The bytes of a page.

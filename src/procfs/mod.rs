@@ -28,7 +28,7 @@ pub use ends::Ends;
 pub use identity::{Identity, Proc, Stat};
 pub use listener::{Holder, Listener};
 pub use listening::ListenerQuery;
-pub use memory::{Host, TreeMemory, own_memory, page_size};
+pub use memory::{Host, TreeMemory, own_anonymous_memory, own_resident_memory, page_size};
 pub use remains::{Limits, Remains};
 pub use space::Space;
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::resource::OwnResource;
 use crate::collector::component::Context;
 use crate::collector::counters::{Counters, Tally};
 use crate::otlp::Payload;
-use crate::procfs::own_memory;
+use crate::procfs::own_resident_memory;
 
 /// Reads counts and meters.
 pub struct Gatherer {
@@ -87,7 +87,7 @@ impl Gatherer {
             let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
             add(&CPU, Number::Double(seconds(usage.user_time()) + seconds(usage.system_time())));
         }
-        if let Some(bytes) = own_memory("VmRSS") {
+        if let Some(bytes) = own_resident_memory() {
             add(&MEMORY, Number::Integer(bytes));
         }
     }

@@ -4,7 +4,7 @@
 //! at when a payload comes and the last look is older than the interval, so an idle collector does nothing. The keys
 //! for Go's garbage collector are checked and have no meaning here.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -15,7 +15,7 @@ use crate::collector::run::Shed;
 use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
-use crate::procfs::{Proc, own_memory};
+use crate::procfs::{Proc, own_anonymous_memory};
 
 /// The kind.
 pub const FACTORY: Factory<dyn Processor> =
@@ -117,11 +117,6 @@ fn total_memory() -> Option<u64> {
     machine.into_iter().chain(group).min()
 }
 
-/// Resident memory of this process that it shares with no file, in bytes.
-fn anonymous_memory() -> Option<u64> {
-    own_memory("RssAnon")
-}
-
 impl Processor for Settings {
     fn build(&self, context: Context, _signal: Signal, next: Next) -> Result<Built, Problem> {
         Ok(Built::stateless(Limiter { settings: *self, context, next, looked: Mutex::default() }))
@@ -143,20 +138,29 @@ struct Limiter {
 }
 
 impl Limiter {
-    fn refuses(&self) -> bool {
-        let mut look = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if look.at.is_some_and(|at| at.elapsed() < self.settings.interval) {
-            return look.refuses;
+    fn looked(&self) -> MutexGuard<'_, Look> {
+        self.looked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// While one looks, which takes a while where much is given back, the others have the former answer.
+    async fn refuses(&self) -> bool {
+        {
+            let mut look = self.looked();
+            if look.at.is_some_and(|at| at.elapsed() < self.settings.interval) {
+                return look.refuses;
+            }
+            look.at = Some(Instant::now());
         }
         // Without a number nothing is refused.
-        let mut memory = anonymous_memory().unwrap_or(0);
+        let mut memory = own_anonymous_memory().unwrap_or(0);
         if memory >= self.settings.most {
-            // What is free counts as well as long as the allocator keeps it.
-            (self.context.shared.get::<Shed>().0)();
-            memory = anonymous_memory().unwrap_or(0);
+            // What is free counts as well as long as the allocator keeps it. If that breaks down, it is still there.
+            let _ = tokio::task::spawn_blocking(self.context.shared.get::<Shed>().0).await;
+            memory = own_anonymous_memory().unwrap_or(0);
         }
         let refuses = memory >= self.settings.most;
-        if refuses != look.refuses {
+        let before = std::mem::replace(&mut *self.looked(), Look { at: Some(Instant::now()), refuses });
+        if refuses != before.refuses {
             let (memory, most) = (memory / MIB, self.settings.most / MIB);
             self.context.log.warn(&if refuses {
                 format!("memory usage of {memory} MiB is above the limit of {most} MiB: data is refused")
@@ -164,28 +168,28 @@ impl Limiter {
                 format!("memory usage of {memory} MiB is back within the limit of {most} MiB")
             });
         }
-        *look = Look { at: Some(Instant::now()), refuses };
         refuses
     }
 }
 
 impl Consumer for Limiter {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        if self.refuses() {
-            let refusal = Refusal::retryable("memory", "data refused due to high memory usage");
-            return Box::pin(std::future::ready(Err(refusal)));
-        }
-        Box::pin(self.next.consume(payload))
+        Box::pin(async move {
+            if self.refuses().await {
+                return Err(Refusal::retryable("memory", "data refused due to high memory usage"));
+            }
+            self.next.consume(payload).await
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
-    use crate::collector::testing::{Keeper, context, problems_of, read_section, spans};
+    use crate::collector::testing::{Keeper, context, eventually, problems_of, read_section, spans};
 
     #[tokio::test]
     async fn too_much_memory_refuses_and_little_passes() {
@@ -217,10 +221,33 @@ mod tests {
         }
     }
 
+    /// Giving memory back may take long: neither a worker nor what comes meanwhile waits for it.
+    #[tokio::test]
+    async fn what_comes_during_a_look_has_the_former_answer() {
+        static OPEN: AtomicBool = AtomicBool::new(false);
+        static BEGUN: AtomicUsize = AtomicUsize::new(0);
+        let context = context("m");
+        context.shared.put(Arc::new(Shed(|| {
+            BEGUN.fetch_add(1, Ordering::SeqCst);
+            while !OPEN.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })));
+        let settings = Settings { interval: Duration::from_hours(1), most: 1 };
+        let consumer = settings.build(context, Signal::Traces, Next::to(Keeper::default())).expect("builds").consumer;
+        let looking = consumer.clone();
+        let first = tokio::spawn(async move { looking.consume(spans(1)).await });
+        eventually(|| BEGUN.load(Ordering::SeqCst) == 1).await;
+        assert!(consumer.consume(spans(1)).await.is_ok());
+        OPEN.store(true, Ordering::SeqCst);
+        assert!(first.await.expect("ends").is_err());
+        assert!(consumer.consume(spans(1)).await.is_err());
+    }
+
     #[test]
     fn memory_is_known_here() {
-        assert!(anonymous_memory().is_some_and(|memory| memory > 0));
-        assert!(total_memory().is_some_and(|total| total > anonymous_memory().unwrap_or(0)));
+        assert!(own_anonymous_memory().is_some_and(|memory| memory > 0));
+        assert!(total_memory().is_some_and(|total| total > own_anonymous_memory().unwrap_or(0)));
     }
 
     #[test]
