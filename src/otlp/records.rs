@@ -34,6 +34,16 @@ impl Run {
         self.count
     }
 
+    /// Bytes of wire form.
+    pub fn size(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The items as messages in wire form.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        fields(&self.fields).map(|(_, value)| value.bytes())
+    }
+
     /// Takes the first `count` items away.
     pub fn split_front(&mut self, count: usize) -> Self {
         let mut reader = Reader::new(&self.fields);
@@ -72,7 +82,7 @@ impl Records {
 
     /// The items as messages in wire form.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.runs.iter().flat_map(|run| fields(&run.fields)).map(|(_, value)| value.bytes())
+        self.runs.iter().flat_map(Run::iter)
     }
 
     pub(super) fn from_runs(runs: Vec<Run>) -> Self {
@@ -118,7 +128,7 @@ impl Records {
     }
 
     pub(super) fn size(&self) -> usize {
-        self.runs.iter().map(|run| run.fields.len()).sum()
+        self.runs.iter().map(Run::size).sum()
     }
 
     /// The items as fields, in runs.

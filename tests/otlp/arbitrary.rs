@@ -199,5 +199,45 @@ fn a_resource_that_is_written_is_let_go_of() {
     payload.write_json_in_parts(&mut Vec::new(), &mut |_, _| {
         held.push(resources.iter().filter(|resource| resource.strong_count() > 0).count());
     });
-    assert_eq!(held, [3, 3, 2, 2, 1, 1]);
+    // After each item, and when the items of a scope are let go of.
+    assert_eq!(held, [3, 3, 3, 2, 2, 2, 1, 1, 1]);
+}
+
+/// One resource whose items came in several requests, as a batch joins them.
+#[test]
+fn nothing_is_told_as_gone_that_is_still_in_memory() {
+    struct Body(Vec<u8>, #[expect(dead_code, reason = "it is counted")] Arc<()>);
+    impl AsRef<[u8]> for Body {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    let alive = Arc::new(());
+    let scope = ScopeLogs {
+        log_records: vec![LogRecord { time_unix_nano: 7, ..LogRecord::default() }; 5],
+        ..ScopeLogs::default()
+    };
+    let request = ExportLogsServiceRequest {
+        resource_logs: vec![ResourceLogs { scope_logs: vec![scope], ..ResourceLogs::default() }],
+    };
+    let body = request.encode_to_vec();
+    let mut payload = Payload::new(Signal::Logs);
+    for _ in 0..4 {
+        let body = bytes::Bytes::from_owner(Body(body.clone(), alive.clone()));
+        let decoded = Payload::decode(Signal::Logs, body).expect("valid");
+        for entry in decoded.resources {
+            match payload.resources.first_mut() {
+                Some(first) => first.scopes.extend(entry.scopes),
+                None => payload.resources.push(entry),
+            }
+        }
+    }
+    let (mut told, mut steps) = (0, 0);
+    payload.write_json_in_parts(&mut Vec::new(), &mut |_, gone| {
+        told += gone;
+        steps += usize::from(gone > 0);
+        let dropped = 5 - Arc::strong_count(&alive);
+        assert!(told <= dropped * body.len(), "{told} bytes, and {dropped} requests are gone");
+    });
+    assert_eq!((steps, Arc::strong_count(&alive)), (4, 1), "request by request");
 }

@@ -5,10 +5,8 @@
 //! makes no difference in which order a sender writes, whether it repeats fields (the last one counts,
 //! messages are joined), or mixes lists.
 
-use std::borrow::Borrow;
-
 use crate::otlp::payload::{Payload, ResourceItems, Signal};
-use crate::otlp::records::{Items, Metric};
+use crate::otlp::records::{Items, Metric, Records};
 use crate::otlp::resource::Resource;
 use crate::otlp::schema::{self, Field, FieldKind, Message, Presence};
 use crate::otlp::value::{AnyValue, KeyValue};
@@ -29,11 +27,12 @@ const fn keys(signal: Signal) -> [&'static str; 3] {
 impl Payload {
     /// Appends the export request as OTLP/JSON, without a line end; an empty one is `{}`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
-        write_request(out, self.signal, &self.resources, &mut |_, _| ());
+        self.clone().write_json_in_parts(out, &mut |_, _| ());
     }
 
-    /// The same; after each item `between` may take away what was written so far, and is told about how many bytes of wire
-    /// form that item was. Each resource is let go of, with its items, once it is written.
+    /// The same; `between` may take away what was written so far, after each item. It is told how many bytes of items were
+    /// let go of since the last time: those of one run of records, or of a scope's metrics, once all of them are written.
+    /// A request is in memory as long as a part of it is.
     pub fn write_json_in_parts(self, out: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>, usize)) {
         write_request(out, self.signal, self.resources, between);
     }
@@ -42,32 +41,30 @@ impl Payload {
 fn write_request(
     out: &mut Vec<u8>,
     signal: Signal,
-    entries: impl IntoIterator<Item: Borrow<ResourceItems>>,
+    entries: Vec<ResourceItems>,
     between: &mut dyn FnMut(&mut Vec<u8>, usize),
 ) {
     let [resources, scopes, items] = keys(signal);
     let mut request = Object::start(out);
     request.list(resources, entries, |out, entry| {
-        let entry = entry.borrow();
         let mut object = Object::start(out);
         object.key("\"resource\":");
         write_resource(object.out, &entry.resource);
-        object.list(scopes, &entry.scopes, |out, scope| {
+        object.list(scopes, entry.scopes, |out, scope| {
             let mut object = Object::start(out);
             object.key("\"scope\":");
             write_message(object.out, &scope.scope, &schema::SCOPE);
-            let item = signal.item();
-            match &scope.items {
-                Items::Records(records) => {
-                    object.list(items, records.iter(), |out, record| {
-                        write_message(out, record, item);
-                        between(out, record.len());
+            match scope.items {
+                Items::Records(records) => write_records(&mut object, items, records, signal.item(), between),
+                Items::Metrics(metrics) => {
+                    let mut gone = 0;
+                    object.list(items, metrics, |out, metric| {
+                        write_metric(out, &metric);
+                        gone += metric.rest().len();
+                        between(out, 0);
                     });
+                    between(object.out, gone);
                 }
-                Items::Metrics(metrics) => object.list(items, metrics, |out, metric| {
-                    write_metric(out, metric);
-                    between(out, metric.rest().len());
-                }),
             }
             object.text("\"schemaUrl\":", scope.schema_url.as_bytes());
             object.end();
@@ -76,6 +73,34 @@ fn write_request(
         object.end();
     });
     request.end();
+}
+
+fn write_records(
+    object: &mut Object<'_>,
+    key: &str,
+    records: Records,
+    message: &'static Message,
+    between: &mut dyn FnMut(&mut Vec<u8>, usize),
+) {
+    if records.is_empty() {
+        return;
+    }
+    object.key(key);
+    object.out.push(b'[');
+    let mut first = true;
+    for run in records.into_runs() {
+        for record in run.iter() {
+            if !std::mem::take(&mut first) {
+                object.out.push(b',');
+            }
+            write_message(object.out, record, message);
+            between(object.out, 0);
+        }
+        let gone = run.size();
+        drop(run);
+        between(object.out, gone);
+    }
+    object.out.push(b']');
 }
 
 /// An object that is being written: commas where they belong.

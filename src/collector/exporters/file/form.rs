@@ -20,8 +20,8 @@ impl Form {
         self == Self { protobuf: false, zstd: None }
     }
 
-    /// Appends one message; `between` may take away what there is of a long one, and is told about how many bytes of the
-    /// payload that has let go of.
+    /// Appends one message; `between` may take away what there is of a long one, and is told how many bytes of the payload
+    /// were let go of since the last time.
     pub fn write(
         self,
         payload: Payload,
