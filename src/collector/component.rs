@@ -138,7 +138,8 @@ pub trait Consumer: Send + Sync {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>>;
 
     /// Ends when it has dealt with most of what it took. Whoever makes large payloads waits for that before the next one, for
-    /// a while.
+    /// a while. It is at once for what has a bounded queue of its own, and for what makes other data out of what it takes;
+    /// what hands on asks the next ones.
     fn ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -156,9 +157,15 @@ struct Taker {
     /// What refusals of its own go by; `None` for what has no name (the head of a pipeline).
     name: Option<Arc<str>>,
     consumer: Arc<dyn Consumer>,
+    /// Where it hands on what it takes, which is ready or not in its place.
+    behind: Option<Next>,
 }
 
 impl Taker {
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        self.behind.as_ref().map_or_else(|| self.consumer.ready(), |behind| Box::pin(behind.ready()))
+    }
+
     async fn consume(&self, payload: Payload) -> Result<(), Refusal> {
         let Some(name) = &self.name else { return self.consumer.consume(payload).await };
         let items = payload.item_count();
@@ -170,14 +177,21 @@ impl Next {
     /// Hands on to all of `consumers`.
     #[must_use]
     pub fn new(consumers: Vec<Arc<dyn Consumer>>) -> Self {
-        Self { consumers: consumers.into_iter().map(|consumer| Taker { name: None, consumer }).collect() }
+        let taker = |consumer| Taker { name: None, consumer, behind: None };
+        Self { consumers: consumers.into_iter().map(taker).collect() }
     }
 
     /// Hands on to components, each with its name.
     #[must_use]
     pub fn to_components(consumers: Vec<(Arc<str>, Arc<dyn Consumer>)>) -> Self {
-        let taker = |(name, consumer)| Taker { name: Some(name), consumer };
+        let taker = |(name, consumer)| Taker { name: Some(name), consumer, behind: None };
         Self { consumers: consumers.into_iter().map(taker).collect() }
+    }
+
+    /// Hands on to a processor of this name, which hands on to `behind`.
+    #[must_use]
+    pub fn to_processor(name: Arc<str>, consumer: Arc<dyn Consumer>, behind: Self) -> Self {
+        Self { consumers: Arc::new([Taker { name: Some(name), consumer, behind: Some(behind) }]) }
     }
 
     /// Hands on to one.
@@ -187,7 +201,7 @@ impl Next {
 
     /// Ends when all of them have dealt with most of what they took.
     pub async fn ready(&self) {
-        join_all(self.consumers.iter().map(|taker| taker.consumer.ready())).await;
+        join_all(self.consumers.iter().map(Taker::ready)).await;
     }
 
     /// Hands `payload` on; refused if one of the consumers refused it (for good, if one of them did so for good).
@@ -338,6 +352,27 @@ pub async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is behind a processor is waited for as what it is.
+    #[tokio::test]
+    async fn a_processor_is_ready_when_what_is_behind_it_is() {
+        struct Busy;
+        impl Consumer for Busy {
+            fn consume(&self, _payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+                Box::pin(std::future::ready(Ok(())))
+            }
+
+            fn ready(&self) -> BoxFuture<'_, ()> {
+                Box::pin(std::future::pending())
+            }
+        }
+        let keeper = || Arc::new(crate::collector::testing::Keeper::default());
+        for (behind, ready) in [(Next::to(Busy), false), (Next::new(vec![keeper()]), true)] {
+            let inner = Next::to_processor("processors/b".into(), keeper(), behind);
+            let outer = Next::to_processor("processors/a".into(), keeper(), inner);
+            assert_eq!(outer.ready().now_or_never().is_some(), ready);
+        }
+    }
 
     #[test]
     fn what_is_said_of_a_failure_is_bounded() {

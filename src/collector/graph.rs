@@ -247,9 +247,9 @@ impl Builder {
             let context = self.context("processors", &format!("{id} in {}", pipeline.id));
             let watch = Watch::new(&context, id, pipeline.signal);
             let built = processor
-                .build(context.clone(), pipeline.signal, watch.behind(next))
+                .build(context.clone(), pipeline.signal, watch.behind(next.clone()))
                 .map_err(|problem| named(problem, &context))?;
-            next = Next::to_components(vec![(context.name.clone(), watch.in_front(built.consumer))]);
+            next = Next::to_processor(context.name.clone(), watch.in_front(built.consumer), next);
             processors.push(Named { name: context.name, running: built.running });
         }
         processors.reverse();
@@ -335,6 +335,10 @@ struct Head {
 impl Consumer for Head {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(self.next.consume(payload))
+    }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.next.ready())
     }
 }
 

@@ -33,4 +33,8 @@ impl Consumer for Passage {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(self.next.consume(payload))
     }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.next.ready())
+    }
 }

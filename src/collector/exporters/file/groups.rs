@@ -178,6 +178,13 @@ impl Consumer for Groups {
     fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(self.write(payload))
     }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let writers = self.writers().await;
+            join_all(writers.iter().map(|writer| writer.ready())).await;
+        })
+    }
 }
 
 struct Stop {
