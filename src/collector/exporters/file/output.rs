@@ -48,6 +48,8 @@ pub(super) struct Written {
     pub broken: BTreeMap<usize, Broken>,
     /// Why not all are decided.
     pub failure: Option<io::Error>,
+    /// The bytes of the file that was there before, if somebody removed it: these messages are in a new one.
+    pub removed: Option<u64>,
 }
 
 /// Why a message is not in the file.
@@ -122,7 +124,7 @@ impl Output {
     ) -> io::Result<()> {
         // A former write may have broken down.
         self.cut_back();
-        self.look_again()?;
+        written.removed = self.look_again()?;
         // Messages whose end is in the buffer.
         let mut gathered = 0;
         for (place, message) in messages.into_iter().enumerate() {
@@ -182,15 +184,18 @@ impl Output {
         Ok(())
     }
 
-    /// Another process may have cut the file, or removed it: then what comes goes to a new one, where it can be found.
-    fn look_again(&mut self) -> io::Result<()> {
+    /// Another process may have cut the file, or removed it: then what comes goes to a new one, where it can be found. Gives
+    /// the bytes of one that was removed.
+    fn look_again(&mut self) -> io::Result<Option<u64>> {
         let mut metadata = self.file.metadata()?;
+        let mut removed = None;
         if metadata.is_file() && metadata.nlink() == 0 {
+            removed = Some(metadata.len());
             self.file = open_to_append(&self.path)?;
             metadata = self.file.metadata()?;
         }
         self.size = metadata.len();
-        Ok(())
+        Ok(removed)
     }
 
     /// Writes the buffer, whose last message is still to be continued if its beginning in the file is given.

@@ -121,13 +121,16 @@ fn a_file_that_was_removed_is_made_again() {
         assert!(output.write(["two\n"], plain).failure.is_none());
         assert_eq!(fs::read_to_string(&other).expect("reads"), "one\ntwo\n");
         fs::remove_file(&other).expect("removes");
-        assert!(output.write(["three\n"], plain).failure.is_none());
+        let written = output.write(["three\n"], plain);
+        assert_eq!((written.failure.is_none(), written.removed), (true, Some(8)), "it is said");
         assert_eq!(fs::read_to_string(&path).expect("reads"), "three\n");
         fs::remove_dir_all(&folder).expect("removes");
         let written = output.write(["four\n"], plain);
         assert_eq!((written.decided, written.failure.is_some()), (0, true));
         fs::create_dir(&folder).expect("makes");
-        assert!(output.write(["five\n"], plain).failure.is_none());
+        let written = output.write(["five\n"], plain);
+        assert_eq!((written.failure.is_none(), written.removed), (true, Some(6)));
+        assert_eq!(output.write([""; 0], plain).removed, None, "once");
         assert_eq!(fs::read_to_string(&path).expect("reads"), "five\n");
     }
 }

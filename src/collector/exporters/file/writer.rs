@@ -220,6 +220,13 @@ impl Writer {
             Err(_) => (Written::default(), Broken::Panicked),
         };
         drop(writing);
+        if let (Some(bytes), Some(Message { context, .. })) = (written.removed, messages.first()) {
+            let path = self.path.display();
+            context.log.warn(&format!(
+                "{path} was removed while it was being written, and {bytes} bytes that count as written are gone with it: \
+                 what comes goes to a new file"
+            ));
+        }
         for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {
             owed.settled();
             match written.broken.get(&place).or((place >= written.decided).then_some(&why)) {
