@@ -6,7 +6,8 @@
 //!   and so is what refers to itself through maps and lists, which would grow for ever.
 //! - Keys of maps stay as they are written.
 //! - `${env:X:-default}` is for unset variables. An unset one without a default, and an empty one, is null.
-//! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`. Whoever wants a variable's `$` to survive doubles it in the variable.
+//! - An odd number of further `$` before `${` protects it. At the very end each `$$` becomes one `$`. Whoever wants a
+//!   variable's `$` to survive doubles it in the variable.
 //!
 //! Values never show up in messages: they may be secrets. Those of variables named like one are noted, so that nothing
 //! that is said later shows them.

@@ -30,8 +30,8 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<[Option<Client
             Some(name) if is_proxied => {
                 config.enable_sni = false;
                 log.warn(&format!(
-                    "behind a proxy the endpoint is not told `{name}` (`tls.server_name_override`): its certificate must \
-                     have that name all the same"
+                    "behind a proxy the endpoint is not told `{name}` (`tls.server_name_override`), nor are this exporter's \
+                     others if there are several: their certificates must have that name all the same"
                 ));
             }
             Some(name) => {
