@@ -73,22 +73,29 @@ pub struct Bad {
     pub text: String,
     /// What it took.
     pub effort: Effort,
+    /// Whether nobody listens where it was asked.
+    pub refused: bool,
 }
 
 impl Bad {
     /// Words of somebody who answered.
     pub(super) fn answer(text: impl Into<String>) -> Self {
-        Self { text: text.into(), effort: Effort::Little }
+        Self { text: text.into(), effort: Effort::Little, refused: false }
+    }
+
+    /// An answer that took much.
+    pub(super) fn costly(text: impl Into<String>) -> Self {
+        Self { text: text.into(), effort: Effort::Much, refused: false }
     }
 
     /// Nobody was there to answer.
     pub(super) fn nobody(text: impl Into<String>) -> Self {
-        Self { text: text.into(), effort: Effort::None }
+        Self { text: text.into(), effort: Effort::None, refused: false }
     }
 
     /// A connection that could not be made.
     pub(super) fn unconnected(error: &io::Error) -> Self {
-        Self::nobody(words(error))
+        Self { refused: error.kind() == io::ErrorKind::ConnectionRefused, ..Self::nobody(words(error)) }
     }
 }
 
@@ -106,8 +113,10 @@ pub struct Prober {
     kept: Option<Kept>,
     /// Whether somebody has taken a connection.
     heard: bool,
-    /// The addresses, if all of them are this machine's own and nobody was there.
-    deserted: Vec<SocketAddr>,
+    /// The addresses that were asked last.
+    asked: Vec<SocketAddr>,
+    /// Whether all of them are this machine's own and nobody was there.
+    deserted: bool,
 }
 
 impl Prober {
@@ -120,7 +129,7 @@ impl Prober {
             | TargetKind::Grpc { host, port, .. } => Addresses::new(host.clone(), *port),
             TargetKind::Exec(_) => Addresses::default(),
         };
-        Self { target, addresses, kept: None, heard: false, deserted: Vec::new() }
+        Self { target, addresses, kept: None, heard: false, asked: Vec::new(), deserted: false }
     }
 
     /// The limit of one question.
@@ -141,8 +150,8 @@ impl Prober {
             Ok(found) => found?,
             Err(_) => return Err(late()),
         };
-        self.deserted.clear();
-        let here = addresses.iter().all(|address| address.ip().is_loopback()).then(|| addresses.clone());
+        self.deserted = false;
+        self.asked.clone_from(&addresses);
         let (kind, heard) = (&self.target.kind, self.heard);
         let mut kept = self.kept.take().filter(|(_, _, since)| since.elapsed() < FRESH);
         let mut questions: FuturesUnordered<_> = addresses
@@ -170,16 +179,20 @@ impl Prober {
         }
         let bad = worst.map_or_else(|| Bad::nobody("the host has no address"), |(_, bad)| bad);
         self.heard = bad.effort > Effort::None;
-        if !self.heard {
-            self.deserted = here.unwrap_or_default();
-        }
+        self.deserted = !self.heard && self.asked.iter().all(|address| address.ip().is_loopback());
         Err(bad)
+    }
+
+    /// The addresses that were asked last; none if that was a command.
+    #[must_use]
+    pub fn asked(&self) -> &[SocketAddr] {
+        &self.asked
     }
 
     /// Addresses of this machine, one of which must have a listener before the next answer can be another than the last
     /// one; none if that is not known.
     pub(super) fn deserted(&self) -> &[SocketAddr] {
-        &self.deserted
+        if self.deserted { &self.asked } else { &[] }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ask::{Bad, Effort};
+use super::ask::Bad;
 use crate::plan::Stdin;
 use crate::process::{Cgroup, Environment, Exit, Helper, Launch, Output};
 
@@ -34,7 +34,7 @@ pub(super) async fn ask(command: &Command) -> Result<(), Bad> {
         output: Output::Null,
         cgroup: command.cgroup.clone(),
     };
-    let bad = |text: String| Err(Bad { text, effort: Effort::Much });
+    let bad = |text: String| Err(Bad::costly(text));
     let probe = match Helper::start(launch).await {
         Ok(probe) => probe,
         Err(error) => return bad(error.to_string()),

@@ -8,11 +8,11 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use super::ask::{Bad, Effort, words};
+use super::ask::{Bad, words};
 
 /// Asks whether `service` is serving.
 pub(super) async fn ask(address: SocketAddr, service: &str) -> Result<(), Bad> {
-    let bad = |text: String| Bad { text, effort: Effort::Much };
+    let bad = |text: String| Bad::costly(text);
     let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(|e| bad(e.to_string()))?;
     let channel = endpoint.connect().await.map_err(|error| match io_error(&error) {
         Some(error) => Bad::unconnected(error),

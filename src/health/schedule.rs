@@ -55,13 +55,13 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
     limit: Duration,
     mut accept: impl FnMut(Option<SocketAddr>) -> A,
     mut said: impl FnMut(Duration, &str),
-) -> Result<(), String> {
+) -> Result<(), Bad> {
     let start = Instant::now();
     let end = start.checked_add(limit).unwrap_or_else(|| start + Duration::from_hours(24 * 365));
     let mut last: Option<Bad> = None;
     let unanswered = |last: Option<Bad>, asked: Instant| match last {
-        Some(last) if asked.elapsed() < OPEN => last.text,
-        _ => format!("no answer within {:.1} s", asked.elapsed().as_secs_f64()),
+        Some(last) if asked.elapsed() < OPEN => last,
+        _ => Bad::answer(format!("no answer within {:.1} s", asked.elapsed().as_secs_f64())),
     };
     loop {
         let asked = Instant::now();
@@ -83,7 +83,7 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
             let asked = Instant::now();
             let most = USUAL.max(prober.limit().min(LONGEST));
             return match question(prober, &mut accept, asked + most).await {
-                Ok(answer) => answer.map_err(|bad| bad.text),
+                Ok(answer) => answer,
                 Err(_) => Err(unanswered(last, asked)),
             };
         }
@@ -106,7 +106,7 @@ async fn question<A: Future<Output = Result<(), String>>>(
 ) -> Result<Result<(), Bad>, Elapsed> {
     Ok(match timeout_at(end, prober.ask()).await? {
         // Whether it counts is found out here, at no cost of the server's.
-        Ok(answered) => accept(answered).await.map_err(|text| Bad { text, effort: Effort::Much }),
+        Ok(answered) => accept(answered).await.map_err(Bad::costly),
         Err(bad) => Err(bad),
     })
 }
@@ -179,12 +179,13 @@ mod tests {
         // Connected by the kernel, and never answered.
         let mut prober = Prober::new(target.clone());
         let ended = wait_until_good(&mut prober, Schedule::Growing, limit, accept, |_, _| asked += 1).await;
-        assert!(ended.is_err_and(|answer| answer.starts_with("no answer within ")));
+        assert!(ended.is_err_and(|bad| bad.text.starts_with("no answer within ") && !bad.refused));
         assert_eq!(asked, 0);
         drop(listener);
         let mut prober = Prober::new(target);
         let ended = wait_until_good(&mut prober, Schedule::Growing, limit, accept, |_, _| asked += 1).await;
-        assert_eq!(ended, Err("connection refused".into()));
+        assert!(ended.is_err_and(|bad| bad.text == "connection refused" && bad.refused));
+        assert_eq!(prober.asked(), [([127, 0, 0, 1], port).into()]);
         assert_eq!(asked, 1);
     }
 }

@@ -257,7 +257,7 @@ async fn nobody_is_disturbed_by_a_refused_question() {
     drop(spare);
     let grpc = TargetKind::Grpc { host: "127.0.0.1".into(), port, service: String::new() };
     for kind in [http("127.0.0.1", port, &["/"]), TargetKind::Tcp { host: "127.0.0.1".into(), port }, grpc] {
-        let refused = Bad { text: "connection refused".into(), effort: Effort::None };
+        let refused = Bad { text: "connection refused".into(), effort: Effort::None, refused: true };
         let mut prober = prober(kind, LONG);
         assert_eq!([prober.ask().await, prober.ask().await], [Err(refused.clone()), Err(refused)]);
     }
@@ -283,7 +283,7 @@ async fn grpc_tells_serving_from_not_serving() {
     for (service, answer) in [("down", "NOT_SERVING"), ("nope", "the server knows no service `nope`")] {
         let mut prober = prober(question(service), LONG);
         for _ in 0..2 {
-            let bad = Bad { text: answer.into(), effort: Effort::Much };
+            let bad = Bad { text: answer.into(), effort: Effort::Much, refused: false };
             assert_eq!(prober.ask().await, Err(bad));
         }
     }

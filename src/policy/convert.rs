@@ -6,6 +6,7 @@ use mlua::{Lua, Table, Value};
 use super::failure::{Raised, raise};
 use super::host::{host, note_problem, prelude};
 use super::late::{Late, Peer, Unset, late};
+use super::schema::below;
 use crate::diag::{Location, Problem};
 use crate::inputs::{Node, NodeValue};
 use crate::plan::{Text, Tree};
@@ -140,8 +141,8 @@ impl Conversion<'_> {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             let mut map = IndexMap::new();
             for (key, item) in entries {
-                let below = join(path, &key);
-                if let Some(node) = self.node(&item, &location, &below, depth + 1)? {
+                let path = below(path, &key);
+                if let Some(node) = self.node(&item, &location, &path, depth + 1)? {
                     map.insert(key, node);
                 }
             }
@@ -185,13 +186,6 @@ impl Conversion<'_> {
         note_problem(self.lua, problem.at(path).in_file(location.clone()));
         None
     }
-}
-
-/// `path` with one more key; a key with a dot stands in quotes.
-pub fn join(path: &str, key: &str) -> String {
-    let dot = if path.is_empty() { "" } else { "." };
-    let quote = if key.contains('.') { "\"" } else { "" };
-    [path, dot, quote, key, quote].concat()
 }
 
 /// A node as Lua gets it.

@@ -98,6 +98,7 @@ fn new_vm(host: Host) -> Result<Lua, Problems> {
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::new()).map_err(|e| bug(&e))?;
     let is_ours = host.policy_folder().is_none();
+    host.watch.note_ours(is_ours);
     lua.set_app_data(host);
     if !is_ours {
         bound(&lua).map_err(|e| bug(&e))?;
@@ -109,8 +110,10 @@ fn new_vm(host: Host) -> Result<Lua, Problems> {
 /// Runs an author's code: each line of it is noted before it runs.
 pub fn line_by_line<T>(lua: &Lua, body: impl FnOnce() -> mlua::Result<T>) -> mlua::Result<T> {
     bound(lua)?;
+    host(lua)?.watch.note_ours(false);
     let result = body();
     if host(lua)?.policy_folder().is_none() {
+        host(lua)?.watch.note_ours(true);
         lua.remove_global_hook();
         lua.set_memory_limit(NO_LIMIT)?;
     }
@@ -133,9 +136,15 @@ fn bug(error: &mlua::Error) -> Problems {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
     use nix::sys::signal::{SigSet, Signal};
 
-    use super::leave_signals_to_others;
+    use super::{leave_signals_to_others, line_by_line, run};
+    use crate::inputs::World;
+    use crate::policy::LogSink;
 
     #[test]
     fn a_thread_that_may_outlive_the_reading_takes_no_signal() {
@@ -147,5 +156,21 @@ mod tests {
         let has = |signals: &[Signal]| signals.iter().filter(|signal| mask.contains(**signal)).count();
         assert_eq!(has(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1]), 5);
         assert_eq!(has(&[Signal::SIGSEGV, Signal::SIGBUS]), 0);
+    }
+
+    #[test]
+    fn an_author_is_not_blamed_for_the_time_that_the_shipped_policy_takes() {
+        let world = Arc::new(World { time_limit: Duration::from_secs(1), ..World::isolated("/") });
+        let (over, wait) = channel::<()>();
+        let problems = run(&world, "j", LogSink::silent(), true, move |lua| {
+            line_by_line(lua, || lua.load("local x = 1").set_name("@job.lua").exec()).expect("it runs");
+            let _ = wait.recv();
+            Ok(())
+        })
+        .expect_err("it takes too long");
+        drop(over);
+        let problems = format!("{problems:?}");
+        assert!(problems.contains("gymrun's own policy was still at work"), "{problems}");
+        assert!(!problems.contains("job.lua"), "{problems}");
     }
 }

@@ -15,6 +15,8 @@ pub struct Watch {
     deadline: Instant,
     limit: Duration,
     expired: AtomicBool,
+    /// Whether it is the shipped policy that runs, and no author's code.
+    ours: AtomicBool,
     last: Mutex<Location>,
 }
 
@@ -26,8 +28,14 @@ impl Watch {
             deadline: Instant::now() + limit,
             limit,
             expired: AtomicBool::new(false),
+            ours: AtomicBool::new(false),
             last: Mutex::new(Location::default()),
         }
+    }
+
+    /// Notes whether it is the shipped policy that runs from here on.
+    pub fn note_ours(&self, ours: bool) {
+        self.ours.store(ours, Ordering::Relaxed);
     }
 
     /// Notes the line that is about to run. Lines of the shipped policy do not count: the author is told of their file.
@@ -64,6 +72,15 @@ impl Watch {
 
     /// What the author is told.
     pub fn problem(&self) -> Problem {
+        // What the hook has met was an author's.
+        if self.ours.load(Ordering::Relaxed) && !self.expired() {
+            let text = format!(
+                "the job was not read within {} s: gymrun's own policy was still at work",
+                self.limit.as_secs_f64()
+            );
+            return Problem::new(text)
+                .hint("no line of yours is to blame but for how much they describe: make the job smaller");
+        }
         Problem::new(format!("the script did not end within {} s", self.limit.as_secs_f64()))
             .in_file(self.last_line())
             .hint("this line was the last that was seen running; look for a loop that does not end")

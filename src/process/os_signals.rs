@@ -38,10 +38,11 @@ const OTHERS: [Number; 9] = [
 ];
 
 impl Told {
-    /// All of them: the first of those that wait is heard first.
+    /// All of them: the first of those that wait is heard first. The last are those that mean nothing to the kernel
+    /// (real-time signals, as from `scancel --signal=35`).
     fn all() -> impl Iterator<Item = Self> {
-        let others = OTHERS.into_iter().map(|number| Self::Other(number as i32));
-        [Self::Interrupt, Self::Terminate, Self::HangUp, Self::Quit].into_iter().chain(others)
+        let others = OTHERS.into_iter().map(|number| number as i32).chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
+        [Self::Interrupt, Self::Terminate, Self::HangUp, Self::Quit].into_iter().chain(others.map(Self::Other))
     }
 
     /// The number of the signal.
@@ -81,15 +82,25 @@ pub fn told_meanwhile() -> Option<Told> {
         if libc::sigpending(&raw mut waiting) != 0 {
             return None;
         }
-        SigSet::from_sigset_t_unchecked(waiting)
+        waiting
     };
-    let has = |told: &Told| Number::try_from(told.number()).is_ok_and(|signal| waiting.contains(signal));
+    // SAFETY: the set is valid.
+    let has = |told: &Told| unsafe { libc::sigismember(&raw const waiting, told.number()) == 1 };
     // What is ignored waits, too, while it is blocked.
     Told::all().filter(|told| !told.ignored()).find(has)
 }
 
+#[expect(unsafe_code, reason = "nix knows no real-time signals")]
 fn orders() -> SigSet {
-    Told::all().filter_map(|told| Number::try_from(told.number()).ok()).collect()
+    // SAFETY: an empty set is made valid, and only then given numbers of signals and handed on.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&raw mut set);
+        for told in Told::all() {
+            libc::sigaddset(&raw mut set, told.number());
+        }
+        SigSet::from_sigset_t_unchecked(set)
+    }
 }
 
 /// The one door through which signals come in.
@@ -103,7 +114,12 @@ impl OsSignals {
     pub fn new() -> io::Result<Self> {
         ignore_large_files();
         let heard = Told::all().filter(|told| !told.ignored());
-        let signals = heard.map(|told| Ok((told, signal(SignalKind::from_raw(told.number()))?)));
+        let signals = heard.filter_map(|told| match signal(SignalKind::from_raw(told.number())) {
+            Ok(signal) => Some(Ok((told, signal))),
+            // A tool that gymrun runs in has one of these for itself, as valgrind the last.
+            Err(_) if told.number() >= libc::SIGRTMIN() => None,
+            Err(error) => Some(Err(error)),
+        });
         let signals = signals.collect::<io::Result<_>>()?;
         orders().thread_unblock()?;
         Ok(Self(signals))
@@ -146,5 +162,18 @@ mod tests {
             (before, after, told_meanwhile())
         });
         assert_eq!(seen.join().expect("it ends"), (None, Some(Told::Terminate), None));
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "nix knows no real-time signals")]
+    fn a_signal_that_has_no_name_is_held_and_seen_as_well() {
+        let seen = std::thread::spawn(|| {
+            hold_signals().expect("they can be blocked");
+            // SAFETY: they are blocked in this thread, which ends with them.
+            let raised = [libc::SIGRTMAX(), libc::SIGRTMIN()].map(|number| unsafe { libc::raise(number) });
+            assert_eq!(raised, [0, 0]);
+            told_meanwhile()
+        });
+        assert_eq!(seen.join().expect("it ends"), Some(Told::Other(libc::SIGRTMIN())));
     }
 }

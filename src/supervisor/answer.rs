@@ -5,7 +5,7 @@
 //! it. Whatever cannot be decided (a listener of another user, in a container, behind a tunnel) counts, and is said once.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -98,22 +98,24 @@ impl Witness {
     }
 
     /// Where a unit listens that has refused connections to its own ports: the end of a sentence about that. A server at
-    /// another address than the one that is asked looks like one that does not listen at all.
-    pub(super) async fn listens_elsewhere(self: &Arc<Self>) -> Option<String> {
+    /// another address than the one that is asked looks like one that does not listen at all; and it may have begun to
+    /// listen when its time was over.
+    pub(super) async fn listens_by_now(self: &Arc<Self>, asked: Vec<SocketAddr>) -> Option<String> {
         let witness = Arc::clone(self);
-        let looked = tokio::task::spawn_blocking(move || witness.own_addresses());
-        let all = tokio::time::timeout(LIMIT, looked).await.ok()?.ok()?;
-        let shown: Vec<String> = all.iter().map(SocketAddr::to_string).collect();
-        (!shown.is_empty()).then(|| {
-            let list = shown.join(", ");
-            format!("; by now it listens on {list}: `health_check.host` says where it is asked, if not at 127.0.0.1")
-        })
+        let looked = tokio::task::spawn_blocking(move || {
+            let own = witness.own_addresses(&asked);
+            let there = !own.is_empty() && asked.iter().any(|address| listens_at(*address));
+            listens(&own, there)
+        });
+        tokio::time::timeout(LIMIT, looked).await.ok()?.ok()?
     }
 
-    fn own_addresses(&self) -> Vec<SocketAddr> {
+    /// Where the unit listens on those of its ports that were asked.
+    fn own_addresses(&self, asked: &[SocketAddr]) -> Vec<SocketAddr> {
         let Some(members) = self.slot.members() else { return Vec::new() };
         let proc = Proc::default();
-        let listeners: Vec<Listener> = self.ports.iter().flat_map(|port| proc.listeners(*port)).collect();
+        let ports = self.ports.iter().filter(|port| asked.iter().any(|address| address.port() == **port));
+        let listeners: Vec<Listener> = ports.flat_map(|port| proc.listeners(*port)).collect();
         let tree = proc.members(&[members], &process::adopted()).into_iter().flatten();
         let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
         let own = proc.owners_of(&listeners, Some(&tree));
@@ -189,6 +191,22 @@ impl Witness {
     }
 }
 
+/// Whether somebody takes a connection by now: what a listener at `::` takes cannot be seen otherwise.
+fn listens_at(address: SocketAddr) -> bool {
+    TcpStream::connect_timeout(&address, LIMIT / 2).is_ok()
+}
+
+/// `there`: also where it is asked.
+fn listens(own: &[SocketAddr], there: bool) -> Option<String> {
+    let shown: Vec<String> = own.iter().map(SocketAddr::to_string).collect();
+    let advice = if there {
+        ", where it is asked: it needs a longer `health_check.timeout_seconds`"
+    } else {
+        ": `health_check.host` says where it is asked, if not at 127.0.0.1"
+    };
+    (!shown.is_empty()).then(|| format!("; by now it listens on {}{advice}", shown.join(", ")))
+}
+
 enum Answerer {
     /// The unit.
     Itself,
@@ -236,4 +254,25 @@ fn relation(proc: &Proc, pid: i32, root: Identity, mark: &str) -> Option<Relatio
 /// Whether an address is this machine's: what listens elsewhere is not seen here.
 fn is_here(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::{listens, listens_at};
+
+    #[test]
+    fn who_listens_too_late_is_not_told_to_listen_elsewhere() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let address = listener.local_addr().expect("it is bound");
+        assert!(listens_at(address));
+        let late = listens(&[address], true).expect("it listens");
+        assert!(late.contains("timeout_seconds") && !late.contains("health_check.host"), "{late}");
+        drop(listener);
+        assert!(!listens_at(address));
+        let elsewhere = listens(&[address], false).expect("it listens");
+        assert!(elsewhere.contains("health_check.host") && !elsewhere.contains("timeout_seconds"), "{elsewhere}");
+        assert_eq!(listens(&[], false), None);
+    }
 }

@@ -13,9 +13,6 @@ use crate::health::{Prober, Target, wait_until_good, wait_until_hung};
 /// A wait is worth a line once it has lasted this long.
 const WORTH_SAYING: Duration = Duration::from_secs(1);
 
-/// What it says of nobody who listens.
-const REFUSED: &str = "connection refused";
-
 /// Asks a unit that was started at `since` until it is ready or its limit is over: `Ready` or `NotReady`.
 pub(super) async fn until_ready(probe: ResolvedProbe, witness: Arc<Witness>, since: Instant) {
     let mut said = false;
@@ -35,9 +32,10 @@ pub(super) async fn until_ready(probe: ResolvedProbe, witness: Arc<Witness>, sin
             let _ = witness.slot.was_ready.set(());
             Report::Ready { unit }
         }
-        Err(mut answer) => {
-            if answer.contains(REFUSED) {
-                answer.extend(witness.listens_elsewhere().await);
+        Err(bad) => {
+            let mut answer = bad.text;
+            if bad.refused {
+                answer.extend(witness.listens_by_now(prober.asked().to_vec()).await);
             }
             Report::NotReady { unit, limit: probe.limit, answer }
         }

@@ -15,6 +15,7 @@ pub const CASES: &[Case] = &[
     ("an_ignored_death_is_a_warning", an_ignored_death_is_a_warning),
     ("stop_order_is_the_reverse_of_the_start", stop_order_is_the_reverse_of_the_start),
     ("told_to_stop_in_order", told_to_stop_in_order),
+    ("told_to_stop_by_a_signal_without_a_name", told_to_stop_by_a_signal_without_a_name),
     ("what_is_ignored_stays_ignored", what_is_ignored_stays_ignored),
     ("told_to_stop_before_it_can_hear", told_to_stop_before_it_can_hear),
     ("a_second_signal_kills_at_once", a_second_signal_kills_at_once),
@@ -115,6 +116,20 @@ fn told_to_stop_in_order() {
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(code), "told_to_stop"));
         assert_eq!(ended.lines("stops"), ["agent", "agent gone", "model", "model gone"]);
+    }
+}
+
+/// `scancel --signal=35` is an order like any other.
+fn told_to_stop_by_a_signal_without_a_name() {
+    for number in [34, 64] {
+        let running =
+            Job::start(&json!({"driver": driver("trap:TERM:@DIR/stops:driver:0:0 append:@DIR/up:x forever")}));
+        running.wait_for("up");
+        let kill = std::process::Command::new("kill").arg(format!("-{number}")).arg(running.pid().to_string()).status();
+        assert!(kill.is_ok_and(|status| status.success()));
+        let ended = running.end();
+        assert_eq!((ended.code, ended.class()), (Some(128 + number), "told_to_stop"));
+        assert_eq!(ended.lines("stops")[0], "driver");
     }
 }
 

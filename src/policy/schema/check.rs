@@ -311,7 +311,7 @@ fn tree(node: &Node, path: &str, problems: &mut Problems) {
     }
 }
 
-/// The path of a key below a path.
+/// The path of a key below a path; a key with a dot in it, or nothing, stands in quotes.
 pub fn below(path: &str, key: &str) -> String {
     let dot = if path.is_empty() { "" } else { "." };
     let quote = if key.contains('.') || key.is_empty() { "\"" } else { "" };

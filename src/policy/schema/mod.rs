@@ -25,6 +25,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub(super) use check::below;
 pub use hooks::{arguments, attributes, document, targets, variables};
 pub use job::{Checked, check};
 pub use reference::reference;
