@@ -10,13 +10,14 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
-use super::component::{Consumer, Context, Next, Outputs, Refusal, Running, guarded, until};
+use super::component::{Consumer, Context, Next, Outputs, Running, until};
 use super::config::{Components, Config};
 use super::counters::Tally;
 use super::deadline::Deadline;
+use super::entrance::{Counted, Head};
 use super::own::Watch;
 use super::pipelines::Pipeline;
 use super::storage::Storages;
@@ -324,54 +325,6 @@ impl Builder {
     fn context(&self, kind: &str, id: &str) -> Context {
         let name: Arc<str> = format!("{kind}/{id}").into();
         Context { name: name.clone(), log: self.base.log.named(name), ..self.base.clone() }
-    }
-}
-
-/// The first part of a pipeline, where several sources hand in.
-struct Head {
-    next: Next,
-}
-
-impl Consumer for Head {
-    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        Box::pin(self.next.consume(payload))
-    }
-
-    fn ready(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.next.ready())
-    }
-}
-
-/// Counts what comes into the pipelines, once for all that take it.
-struct Counted {
-    next: Next,
-    context: Context,
-}
-
-impl Consumer for Counted {
-    fn consume(&self, payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
-        Box::pin(async move {
-            let mut entering =
-                Entering { context: &self.context, signal: payload.signal, items: payload.item_count(), taken: false };
-            let result = guarded(self.next.consume(payload)).await;
-            entering.taken = result.is_ok();
-            result
-        })
-    }
-}
-
-/// Items on their way into the pipelines. Whoever hands them in may be gone before they are in: they are refused then.
-struct Entering<'a> {
-    context: &'a Context,
-    signal: Signal,
-    items: usize,
-    taken: bool,
-}
-
-impl Drop for Entering<'_> {
-    fn drop(&mut self) {
-        let tally = if self.taken { Tally::Received } else { Tally::Refused };
-        self.context.count(self.signal, tally, self.items);
     }
 }
 

@@ -13,6 +13,7 @@ pub mod deadline;
 pub mod delivery;
 pub mod duration;
 mod encoding;
+mod entrance;
 pub mod expand;
 pub mod exporters;
 pub mod extensions;

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::metric::Metric;
 use super::payload::{Payload, ResourceItems, ScopeItems, Signal};
-use super::records::{Items, Metric, Records, Run};
+use super::records::{Items, Records, Run};
 use super::resource::Resource;
 use super::value::Text;
 
@@ -153,7 +154,7 @@ mod tests {
                 Items::Records(records) => found.extend(records.iter().map(value)),
                 Items::Metrics(metrics) => {
                     for metric in metrics {
-                        let (_, data) = super::super::records::data(metric.rest()).expect("data");
+                        let (_, data) = super::super::metric::data(metric.rest()).expect("data");
                         found.extend(
                             fields(data).filter(|(number, _)| *number == 1).map(|(_, point)| value(point.bytes())),
                         );
@@ -259,7 +260,7 @@ mod tests {
         for part in parts {
             let rest = part.rest().clone();
             assert!(fields(&rest).any(|(number, value)| number == 3 && value.bytes() == b"s"));
-            let (number, data) = super::super::records::data(&rest).expect("data");
+            let (number, data) = super::super::metric::data(&rest).expect("data");
             assert!(number == 5 && fields(data).any(|(number, value)| number == 2 && value.bits() == 2));
         }
     }

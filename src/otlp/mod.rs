@@ -7,6 +7,7 @@
 mod chunks;
 mod edit;
 mod json;
+mod metric;
 mod payload;
 mod records;
 mod reference;
@@ -21,8 +22,9 @@ pub mod wire;
 pub use chunks::Chunks;
 pub use edit::Edit;
 pub use json::parse_json;
+pub use metric::Metric;
 pub use payload::{Payload, ResourceItems, ScopeItems, Signal, encode_scope};
-pub use records::{Items, Metric, Records, Revision};
+pub use records::{Items, Records, Revision};
 pub use resource::Resource;
 pub use same::{same, same_list, same_map};
 pub use schema::{SEVERITY_NUMBERS, SPAN_KINDS, STATUS_CODES, TEMPORALITIES};

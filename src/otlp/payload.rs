@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::records::{Items, Metric, Records};
+use super::metric::Metric;
+use super::records::{Items, Records};
 use super::resource::Resource;
 use super::schema::{self, Message};
 use super::validate::{DecodeError, validate};

@@ -3,8 +3,9 @@
 //! the same data takes [`Payload::encode`], which copies.
 
 use super::json::{is_default, packed};
+use super::metric::Metric;
 use super::payload::{Payload, ResourceItems, ScopeItems, Signal};
-use super::records::{Items, Metric};
+use super::records::Items;
 use super::schema::{self, Field, FieldKind, Message, Presence};
 use super::wire::{Value, Writer, fields};
 

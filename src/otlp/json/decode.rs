@@ -10,8 +10,9 @@ use bytes::Bytes;
 use data_encoding::{BASE64_MIME_PERMISSIVE, HEXLOWER_PERMISSIVE};
 
 use crate::diag::excerpt;
+use crate::otlp::metric::Metric;
 use crate::otlp::payload::{Payload, ResourceItems, ScopeItems, Signal};
-use crate::otlp::records::{Items, Metric, Records};
+use crate::otlp::records::{Items, Records};
 use crate::otlp::resource::Resource;
 use crate::otlp::schema::{self, Field, FieldKind, Message, Presence};
 use crate::otlp::validate::DecodeError;

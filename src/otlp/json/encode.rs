@@ -5,14 +5,16 @@
 //! makes no difference in which order a sender writes, whether it repeats fields (the last one counts,
 //! messages are joined), or mixes lists.
 
+use crate::otlp::metric::Metric;
 use crate::otlp::payload::{Payload, ResourceItems, Signal};
-use crate::otlp::records::{Items, Metric, Records};
+use crate::otlp::records::{Items, Records};
 use crate::otlp::resource::Resource;
 use crate::otlp::schema::{self, Field, FieldKind, Message, Presence};
 use crate::otlp::value::{AnyValue, KeyValue};
 use crate::otlp::view::usual_attribute;
 use crate::otlp::wire::{Reader, Value, bytes_fields, fields};
 
+use super::object::Object;
 use super::text::{write_base64, write_double, write_hex, write_signed, write_string, write_unsigned};
 
 /// Keys that depend on the signal: of the resources, scopes and items.
@@ -101,54 +103,6 @@ fn write_records(
         between(object.out, gone);
     }
     object.out.push(b']');
-}
-
-/// An object that is being written: commas where they belong.
-struct Object<'a> {
-    out: &'a mut Vec<u8>,
-    empty: bool,
-}
-
-impl<'a> Object<'a> {
-    fn start(out: &'a mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Self { out, empty: true }
-    }
-
-    /// `key` has its quotes and colon.
-    fn key(&mut self, key: &str) {
-        if !self.empty {
-            self.out.push(b',');
-        }
-        self.empty = false;
-        self.out.extend_from_slice(key.as_bytes());
-    }
-
-    /// A text unless it is empty.
-    fn text(&mut self, key: &str, text: &[u8]) {
-        if !text.is_empty() {
-            self.key(key);
-            write_string(self.out, text);
-        }
-    }
-
-    /// A list unless it is empty.
-    fn list<T>(&mut self, key: &str, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Vec<u8>, T)) {
-        let mut items = items.into_iter();
-        let Some(first) = items.next() else { return };
-        self.key(key);
-        self.out.push(b'[');
-        write(self.out, first);
-        for item in items {
-            self.out.push(b',');
-            write(self.out, item);
-        }
-        self.out.push(b']');
-    }
-
-    fn end(self) {
-        self.out.push(b'}');
-    }
 }
 
 fn write_resource(out: &mut Vec<u8>, resource: &Resource) {

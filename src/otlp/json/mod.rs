@@ -4,6 +4,7 @@
 mod any;
 mod decode;
 mod encode;
+mod object;
 mod read;
 mod text;
 
