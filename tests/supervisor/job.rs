@@ -85,10 +85,25 @@ impl Job {
         Self::start_as(description, program, Place::here(), |_| {})
     }
 
+    /// The same with its directory in memory: nothing of it waits for a disk.
+    pub fn start_in_memory_by(description: &Value, program: &[&str]) -> Self {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| scratch());
+        Self::start_at(dir, description, program, Place::here(), |_| {})
+    }
+
     fn start_as(description: &Value, program: &[&str], place: Place, change: impl FnOnce(&mut Command)) -> Self {
+        Self::start_at(scratch(), description, program, place, change)
+    }
+
+    fn start_at(
+        dir: tempfile::TempDir,
+        description: &Value,
+        program: &[&str],
+        place: Place,
+        change: impl FnOnce(&mut Command),
+    ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = format!("t{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::SeqCst));
-        let dir = tempfile::tempdir().expect("a scratch directory");
         let mut description = description.clone();
         description["job_id"] = id.clone().into();
         let text = description.to_string().replace("@DIR", &dir.path().display().to_string());
@@ -221,6 +236,10 @@ impl Ended {
     pub fn lines(&self, name: &str) -> Vec<String> {
         String::from_utf8_lossy(&self.file(name)).lines().map(str::to_owned).collect()
     }
+}
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a scratch directory")
 }
 
 fn events(dir: &Path) -> Vec<Value> {
