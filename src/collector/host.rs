@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use axum::http::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// The host without the brackets that stand around an IPv6 address.
@@ -12,6 +14,11 @@ pub fn bare(host: &str) -> &str {
 /// Whether it is this machine, which is reached past proxies.
 pub fn is_here(host: &str) -> bool {
     host == "localhost" || bare(host).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether one of these proxies is asked for an address.
+pub fn is_proxied(address: &Uri, proxies: &Matcher) -> bool {
+    !address.host().is_some_and(is_here) && proxies.intercept(address).is_some()
 }
 
 /// Resolves one name to the addresses of another host, and every other name as usual: a server is told the name, and is

@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::log::OnFailure;
-
 use super::lines::Lines;
+use super::log::OnFailure;
 
 /// Takes some whole lines of text, each with its end.
 pub type LineSink = Arc<dyn Fn(&[u8]) + Send + Sync>;

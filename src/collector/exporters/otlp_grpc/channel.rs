@@ -18,7 +18,7 @@ use tower::{Service as _, ServiceExt as _};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
-use crate::collector::host::{bare, is_here};
+use crate::collector::host::{bare, is_proxied};
 use crate::collector::log::Log;
 use crate::collector::tls::connection_words;
 use crate::diag::Problem;
@@ -36,8 +36,7 @@ fn no_proxy() -> String {
 
 /// Whether a proxy would not be asked for this address: it is this machine, or `no_proxy` names it.
 fn goes_past_proxies(address: &Uri, no_proxy: &str) -> bool {
-    address.host().is_some_and(is_here)
-        || Matcher::builder().all("http://proxy").no(no_proxy).build().intercept(address).is_none()
+    !is_proxied(address, &Matcher::builder().all("http://proxy").no(no_proxy).build())
 }
 
 /// The channel; a problem names a file that cannot be read.

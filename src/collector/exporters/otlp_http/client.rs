@@ -9,7 +9,7 @@ use reqwest::{Client, Url, redirect};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
-use crate::collector::host::{Renamed, bare, is_here};
+use crate::collector::host::{Renamed, bare, is_here, is_proxied};
 use crate::collector::log::Log;
 use crate::collector::tls::{connection_words, is_name};
 use crate::diag::Problem;
@@ -23,7 +23,9 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<[Option<Client
     if settings.urls.iter().flatten().any(|url| url.scheme() == "https") {
         let name = settings.tls.server_name.clone().filter(|name| is_name(name));
         // A proxy is asked for the host of the URL, so that stays as it is.
-        let is_proxied = settings.urls.iter().flatten().any(is_proxied);
+        let proxies = Matcher::from_env();
+        let mut uris = settings.urls.iter().flatten().filter_map(|url| url.as_str().parse::<Uri>().ok());
+        let is_proxied = uris.any(|uri| is_proxied(&uri, &proxies));
         let protocols: &[&str] = if name.is_some() && !is_proxied { &["http/1.1"] } else { &["h2", "http/1.1"] };
         let mut config = settings.tls.configure(protocols, log)?;
         match name {
@@ -73,12 +75,6 @@ pub(super) fn build(settings: &mut Settings, log: &Log) -> Result<[Option<Client
         client.clone_from(known);
     }
     Ok(clients)
-}
-
-/// Whether requests go through a proxy.
-fn is_proxied(url: &Url) -> bool {
-    let uri = url.as_str().parse::<Uri>();
-    !url.host_str().is_some_and(is_here) && uri.is_ok_and(|uri| Matcher::from_env().intercept(&uri).is_some())
 }
 
 fn problem(error: &reqwest::Error) -> Problem {

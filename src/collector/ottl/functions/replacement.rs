@@ -1,7 +1,6 @@
 //! What `replace_*` put in the place of what matches: a text, perhaps changed by a converter, perhaps in a format.
 
-use super::super::arguments::Parameter;
-use super::super::arguments::{Argument, ArgumentKind, Arguments, shown};
+use super::super::arguments::{Argument, ArgumentKind, Arguments, Parameter, shown};
 use super::super::expression::Expression;
 use super::super::scene::Scene;
 use super::super::value::Value;
