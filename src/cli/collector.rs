@@ -77,7 +77,7 @@ enum Action {
 }
 
 /// Runs until SIGTERM or SIGINT; 0 after an ordered stop, 1 for every error of configuration, start or component, as the
-/// reference collector. `validate`: 0 if it would start. `flush`: 0 if nothing is left.
+/// reference collector. `validate`: 0 if nothing is wrong with the file. `flush`: 0 if nothing is left.
 #[must_use]
 pub fn run(args: &CollectorArgs) -> i32 {
     let result = match &args.action {

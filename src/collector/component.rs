@@ -59,6 +59,11 @@ pub const EVERY_SIGNAL: &[Signal] = &Signal::ALL;
 
 /// A checked receiver: one instance for each id, shared by all pipelines that name it.
 pub trait Receiver: Send {
+    /// The `host:port` that it listens on.
+    fn endpoints(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Binds its listeners (a problem names the address) and begins to receive. `outputs` has the signals in use.
     fn start(
         self: Box<Self>,
@@ -92,6 +97,11 @@ pub trait Connector: Send {
 
 /// A checked extension.
 pub trait Extension: Send {
+    /// The `host:port` that it listens on.
+    fn endpoints(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Binds its listeners and begins to answer.
     fn start(self: Box<Self>, context: Context) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>>;
 }
@@ -353,7 +363,6 @@ pub async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -> Optio
 mod tests {
     use super::*;
 
-    /// What is behind a processor is waited for as what it is.
     #[tokio::test]
     async fn a_processor_is_ready_when_what_is_behind_it_is() {
         struct Busy;
@@ -368,8 +377,8 @@ mod tests {
         }
         let keeper = || Arc::new(crate::collector::testing::Keeper::default());
         for (behind, ready) in [(Next::to(Busy), false), (Next::new(vec![keeper()]), true)] {
-            let inner = Next::to_processor("processors/b".into(), keeper(), behind);
-            let outer = Next::to_processor("processors/a".into(), keeper(), inner);
+            let inner = Next::to_processor("b".into(), keeper(), behind);
+            let outer = Next::to_processor("a".into(), keeper(), inner);
             assert_eq!(outer.ready().now_or_never().is_some(), ready);
         }
     }

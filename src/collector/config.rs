@@ -5,6 +5,7 @@
 
 use regex::Regex;
 
+use super::addresses;
 use super::component::{Connector, Exporter, Extension, Factory, Processor, Receiver, Signals};
 use super::connectors::CONNECTORS;
 use super::exporters::EXPORTERS;
@@ -85,6 +86,7 @@ impl Config {
         both_sides(&components, &findings);
         let extensions = extensions(&service.extensions, &components, &findings);
         let pipelines = pipelines::check(service.pipelines, &components, &findings);
+        addresses::check(&components, &extensions, &pipelines, &service.telemetry, &findings);
         report(&service.telemetry.report, &pipelines, &findings);
         let problems = findings.problems.into_inner();
         if problems.any_error() {

@@ -4,6 +4,7 @@
 //! graph of `service.pipelines` is built from [`component`]s. Data flows as [`crate::otlp::Payload`].
 
 mod accept;
+mod addresses;
 pub mod component;
 pub mod config;
 pub mod connectors;

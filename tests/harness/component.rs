@@ -1,6 +1,7 @@
 //! Programs that are not part of every machine. Without one a test is skipped and says so; if `GYMRUN_TEST_REQUIRE` (a list
 //! with commas) names the program, the test fails instead.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -22,9 +23,12 @@ pub fn python() -> Option<&'static str> {
     there.then_some("python3")
 }
 
-/// Says that something is not here; fails if it must be.
+/// Says that something is not here; fails if it must be. It is said past the test harness, which keeps to itself what a
+/// test that passes prints.
 pub fn skip(name: &str, why: &str) {
     let required = std::env::var("GYMRUN_TEST_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|word| word.trim() == name), "{name} is required: {why}");
-    println!("skipped: {name} is not here ({why})");
+    let test = std::thread::current().name().map_or_else(String::new, |test| format!("{test}: "));
+    // Nobody may be there to read it.
+    let _ = writeln!(std::io::stderr(), "skipped: {test}{name} is not here ({why})");
 }

@@ -1,6 +1,6 @@
-//! From what is written to what runs: names become functions, places and numbers; literals are checked.
+//! From what is written to what runs: names become functions, places and numbers; literals are checked. All that is wrong
+//! with a statement is found, not the first thing alone.
 
-use super::Fault;
 use super::arguments::{Argument, ArgumentKind, Parameter, compile_pattern};
 use super::context::{Level, Naming};
 use super::expression::{Call, Condition, Expression};
@@ -9,6 +9,7 @@ use super::keys::Key;
 use super::place::{self, Field, Place};
 use super::syntax::{self, Value as Written};
 use super::value::{Value, compare};
+use super::{Fault, Faults};
 use crate::collector::glob::Glob;
 use crate::collector::letter_case::camel;
 use crate::otlp::Text;
@@ -42,20 +43,24 @@ pub(super) struct Statement {
     pub condition: Option<Condition>,
 }
 
+fn is_editor(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
 impl Compiler {
     /// A statement.
-    pub fn statement(&self, written: &syntax::Statement) -> Result<Statement, Fault> {
-        let editor = self.call(&written.editor)?;
-        let condition = written.condition.as_ref().map(|condition| self.condition(condition)).transpose()?;
+    pub fn statement(&self, written: &syntax::Statement) -> Result<Statement, Faults> {
+        let condition = written.condition.as_ref().map(|condition| self.condition(condition)).transpose();
+        let (editor, condition) = Faults::both(self.editor(&written.editor), condition)?;
         Ok(Statement { editor, condition })
     }
 
     /// A condition.
-    pub fn condition(&self, written: &syntax::Condition) -> Result<Condition, Fault> {
-        let all = |list: &[syntax::Condition]| list.iter().map(|inner| self.condition(inner)).collect::<Result<_, _>>();
+    pub fn condition(&self, written: &syntax::Condition) -> Result<Condition, Faults> {
+        let all = |list: &[syntax::Condition]| Faults::all(list.iter().map(|inner| self.condition(inner)));
         Ok(match written {
             syntax::Condition::Literal(value) => Condition::Literal(*value),
-            syntax::Condition::Call(call) => Condition::Call(self.call(call)?),
+            syntax::Condition::Call(call) => Condition::Call(self.converter(call)?),
             syntax::Condition::Not(inner) => match self.condition(inner)? {
                 Condition::Literal(value) => Condition::Literal(!value),
                 inner => Condition::Not(Box::new(inner)),
@@ -63,7 +68,7 @@ impl Compiler {
             syntax::Condition::And(list) => folded(all(list)?, false, Condition::And),
             syntax::Condition::Or(list) => folded(all(list)?, true, Condition::Or),
             syntax::Condition::Compare(comparison, left, right) => {
-                let (left, right) = (self.value(left)?, self.value(right)?);
+                let (left, right) = Faults::both(self.value(left), self.value(right))?;
                 match (left.literal(), right.literal()) {
                     (Some(left), Some(right)) => Condition::Literal(compare(*comparison, left, right)),
                     _ => Condition::Compare(*comparison, left, right),
@@ -72,7 +77,7 @@ impl Compiler {
         })
     }
 
-    fn value(&self, written: &Written) -> Result<Expression, Fault> {
+    fn value(&self, written: &Written) -> Result<Expression, Faults> {
         Ok(Expression::Literal(match written {
             Written::Nil => Value::Nil,
             Written::Boolean(value) => Value::Bool(*value),
@@ -82,14 +87,14 @@ impl Compiler {
             Written::Bytes(bytes) => Value::Bytes(bytes.clone().into()),
             Written::Word(word, at) => Value::Int(self.word(word, *at)?),
             Written::Path(path) => return self.place(path).map(Expression::Place),
-            Written::Call(call) => return self.call(call).map(Expression::Call),
+            Written::Call(call) => return self.converter(call).map(Expression::Call),
             Written::Negative(inner) => return Ok(Expression::Negative(Box::new(self.value(inner)?))),
             Written::Math(operator, left, right) => {
-                return Ok(Expression::Math(*operator, Box::new((self.value(left)?, self.value(right)?))));
+                let sides = Faults::both(self.value(left), self.value(right))?;
+                return Ok(Expression::Math(*operator, Box::new(sides)));
             }
             Written::List(elements) => {
-                let elements: Vec<Expression> =
-                    elements.iter().map(|value| self.value(value)).collect::<Result<_, _>>()?;
+                let elements: Vec<Expression> = Faults::all(elements.iter().map(|value| self.value(value)))?;
                 match elements.iter().map(|element| element.literal().cloned()).collect::<Option<Vec<Value>>>() {
                     Some(values) => Value::List(values),
                     None => return Ok(Expression::List(elements)),
@@ -106,10 +111,10 @@ impl Compiler {
         })
     }
 
-    fn map(&self, entries: &[(Text, Written)]) -> Result<Expression, Fault> {
+    fn map(&self, entries: &[(Text, Written)]) -> Result<Expression, Faults> {
         let mut compiled: Vec<(Text, Expression)> = Vec::new();
-        for (key, value) in entries {
-            let value = self.value(value)?;
+        let values: Vec<Expression> = Faults::all(entries.iter().map(|(_, value)| self.value(value)))?;
+        for ((key, _), value) in entries.iter().zip(values) {
             match compiled.iter_mut().find(|(other, _)| other == key) {
                 Some(other) => other.1 = value,
                 None => compiled.push((key.clone(), value)),
@@ -120,15 +125,22 @@ impl Compiler {
         if entries.iter().any(|(_, value)| value.literal().is_none()) {
             return Ok(map);
         }
-        map.evaluate(&super::scene::Scene::default()).map(Expression::Literal).map_err(|what| Fault::new(0, what))
+        map.evaluate(&super::scene::Scene::default())
+            .map(Expression::Literal)
+            .map_err(|what| Fault::new(0, what).into())
     }
 
-    fn place(&self, path: &syntax::Path) -> Result<Place, Fault> {
-        let (level, field, keys) = place::resolve(path, self.context, self.naming)?;
-        Ok(Place { level, field, keys: self.keys(keys)? })
+    fn place(&self, path: &syntax::Path) -> Result<Place, Faults> {
+        match place::resolve(path, self.context, self.naming) {
+            Ok((level, field, keys)) => Ok(Place { level, field, keys: self.keys(keys)? }),
+            Err(fault) => {
+                let keys = Faults::all(path.names.iter().map(|(_, keys)| self.keys(keys)));
+                Faults::both(Err(fault.into()), keys.map(|_: Vec<_>| ())).map(|(place, ())| place)
+            }
+        }
     }
 
-    fn keys(&self, written: &[syntax::Key]) -> Result<Vec<Key>, Fault> {
+    fn keys(&self, written: &[syntax::Key]) -> Result<Vec<Key>, Faults> {
         let key = |key: &syntax::Key| {
             Ok(match key {
                 syntax::Key::Name(name) => Key::Name(name.clone()),
@@ -140,61 +152,100 @@ impl Compiler {
                 },
             })
         };
-        written.iter().map(key).collect()
+        Faults::all(written.iter().map(key))
     }
 
-    fn call(&self, written: &syntax::Call) -> Result<Call, Fault> {
+    fn editor(&self, written: &syntax::Call) -> Result<Call, Faults> {
+        if !is_editor(&written.name) {
+            let what = format!("`{}` is no editor: those begin with a small letter", written.name);
+            return self.refuse(written, Fault::new(written.at, what));
+        }
+        if !written.keys.is_empty() {
+            let what = format!("`{}` gives no value that could have keys", written.name);
+            return self.refuse(written, Fault::new(written.at, what));
+        }
+        self.call(written)
+    }
+
+    fn converter(&self, written: &syntax::Call) -> Result<Call, Faults> {
+        if is_editor(&written.name) {
+            let what = format!("`{}` is no converter: those begin with a capital letter", written.name);
+            return self.refuse(written, Fault::new(written.at, what));
+        }
+        self.call(written)
+    }
+
+    /// The fault of a call, and what else is wrong in it.
+    fn refuse(&self, written: &syntax::Call, fault: Fault) -> Result<Call, Faults> {
+        // A word may be the name of a converter.
+        let values = written.arguments.iter().map(|argument| &argument.value);
+        let values = values.filter(|value| !matches!(value, Written::Word(..)));
+        let values = Faults::all(values.map(|value| self.value(value))).map(|_: Vec<_>| ());
+        Faults::both(Err(fault.into()), values).map(|(call, ())| call)
+    }
+
+    fn call(&self, written: &syntax::Call) -> Result<Call, Faults> {
         let Some(function) = functions::find(&written.name, self.context, self.extra) else {
-            return Err(functions::unknown(written, self.context));
+            return self.refuse(written, functions::unknown(written, self.context));
         };
-        let arguments = self.arguments(function, written)?;
-        function.check(&arguments).map_err(|what| Fault::new(written.at, format!("`{}`: {what}", written.name)))?;
-        Ok(Call { function, arguments, keys: self.keys(&written.keys)? })
+        let arguments = self.arguments(function, written).and_then(|arguments| {
+            let checked = function.check(&arguments);
+            checked.map_err(|what| Fault::new(written.at, format!("`{}`: {what}", written.name)))?;
+            Ok(arguments)
+        });
+        let (arguments, keys) = Faults::both(arguments, self.keys(&written.keys))?;
+        Ok(Call { function, arguments, keys })
     }
 
-    fn arguments(&self, function: &'static Function, written: &syntax::Call) -> Result<Vec<Argument>, Fault> {
+    fn arguments(&self, function: &'static Function, written: &syntax::Call) -> Result<Vec<Argument>, Faults> {
         let name = &written.name;
         if function.parameters.is_empty() {
             // The reference does not look at them.
             return Ok(Vec::new());
         }
-        let mut arguments: Vec<Argument> = function.parameters.iter().map(|_| Argument::Absent).collect();
         let usage = || format!("it is written `{}`", function.usage());
-        let (takes, given) = (arguments.len(), written.arguments.len());
-        if given > takes {
-            let what = format!("`{name}` takes {takes} arguments at most, found {given}");
-            return Err(Fault::new(written.arguments[takes].at, what).hint(usage()));
-        }
         let mut named = false;
-        for (position, argument) in written.arguments.iter().enumerate() {
-            let fault = |what: String| Fault::new(argument.at, what).hint(usage());
-            let place = match &argument.name {
+        let mut find = |position: usize, argument: &syntax::Argument| {
+            let fault = |what: String| Err(Fault::new(argument.at, what).hint(usage()));
+            named |= argument.name.is_some();
+            match &argument.name {
                 Some(wanted) => {
-                    named = true;
                     let found = function.parameters.iter().position(|known| camel(known.name) == camel(wanted));
-                    found.ok_or_else(|| fault(format!("`{name}` has no parameter `{wanted}`")))?
+                    found.map_or_else(|| fault(format!("`{name}` has no parameter `{wanted}`")), Ok)
                 }
-                None if named => {
-                    return Err(fault("an argument without a name stands after one with a name".to_owned()));
-                }
-                None => position,
-            };
-            arguments[place] = self
-                .argument(&function.parameters[place], &argument.value)
-                .map_err(|inner| inner.or_at(argument.at).hint_unless(usage))?;
+                None if named => fault("an argument without a name stands after one with a name".to_owned()),
+                None => Ok(position),
+            }
+        };
+        let takes = function.parameters.len();
+        let read = |(position, argument): (usize, &syntax::Argument)| {
+            if position >= takes {
+                let what = format!("`{name}` takes {takes} arguments at most, found {}", written.arguments.len());
+                return Err(Fault::new(argument.at, what).hint(usage()).into());
+            }
+            let place = find(position, argument)?;
+            let read = self.argument(&function.parameters[place], &argument.value);
+            let read = read.map_err(|wrong| wrong.map(|fault| fault.or_at(argument.at).hint_unless(usage)))?;
+            Ok((place, read))
+        };
+        // The first one too many says it for all.
+        let given = written.arguments.iter().take(takes + 1).enumerate().map(read);
+        let mut arguments: Vec<Argument> = function.parameters.iter().map(|_| Argument::Absent).collect();
+        for (place, read) in Faults::all::<_, Vec<_>>(given)? {
+            arguments[place] = read;
         }
-        let missing = function.parameters.iter().zip(&arguments);
-        let missing =
-            missing.filter(|(parameter, argument)| !parameter.optional && matches!(argument, Argument::Absent));
-        if let Some((parameter, _)) = missing.into_iter().next() {
-            let what = format!("`{name}` lacks its argument `{}`", parameter.name);
-            return Err(Fault::new(written.at, what).hint(usage()));
+        let mut missing = function.parameters.iter().zip(&arguments);
+        match missing.find(|(parameter, argument)| !parameter.optional && matches!(argument, Argument::Absent)) {
+            Some((parameter, _)) => {
+                let what = format!("`{name}` lacks its argument `{}`", parameter.name);
+                Err(Fault::new(written.at, what).hint(usage()).into())
+            }
+            None => Ok(arguments),
         }
-        Ok(arguments)
     }
 
-    fn argument(&self, parameter: &Parameter, written: &Written) -> Result<Argument, Fault> {
-        let must_be = |what: &str| Err(Fault::nowhere(format!("`{}` must be {what}", parameter.name)));
+    fn argument(&self, parameter: &Parameter, written: &Written) -> Result<Argument, Faults> {
+        let must_be = |what: &str| Err(Fault::nowhere(format!("`{}` must be {what}", parameter.name)).into());
         match (parameter.kind, written) {
             (ArgumentKind::Target | ArgumentKind::MapTarget, Written::Path(path)) => {
                 let place = self.place(path)?;
@@ -226,9 +277,8 @@ impl Compiler {
                 let found = functions::find(word, self.context, self.extra);
                 let found = found.filter(|function| function.takes_one_text());
                 let hint = "such as SHA256, ToLowerCase, ToUpperCase";
-                found
-                    .map(Argument::Function)
-                    .ok_or_else(|| Fault::new(*at, format!("`{word}` is no converter of one text")).hint(hint))
+                let unknown = || Fault::new(*at, format!("`{word}` is no converter of one text")).hint(hint);
+                found.map(Argument::Function).ok_or_else(|| unknown().into())
             }
             (ArgumentKind::Function, _) => must_be("the name of a converter, such as SHA256"),
             (kind, written) => {
@@ -236,22 +286,22 @@ impl Compiler {
                 let Some(literal) = expression.literal() else { return Ok(Argument::Expression(expression)) };
                 match (kind, literal) {
                     (ArgumentKind::Pattern, Value::Text(pattern)) => {
-                        compile_pattern(pattern).map(Argument::Pattern).map_err(Fault::nowhere)
+                        compile_pattern(pattern).map(Argument::Pattern).map_err(|what| Fault::nowhere(what).into())
                     }
                     (ArgumentKind::Glob, Value::Text(pattern)) => {
-                        Glob::new(&pattern.to_str()).map(Argument::Glob).map_err(Fault::nowhere)
+                        Glob::new(&pattern.to_str()).map(Argument::Glob).map_err(|what| Fault::nowhere(what).into())
                     }
                     (ArgumentKind::Pattern | ArgumentKind::Glob, _) => must_be("text"),
                     _ => match kind.check(literal) {
                         Ok(()) => Ok(Argument::Expression(expression)),
-                        Err(why) => Err(Fault::nowhere(format!("`{}`: {why}", parameter.name))),
+                        Err(why) => Err(Fault::nowhere(format!("`{}`: {why}", parameter.name)).into()),
                     },
                 }
             }
         }
     }
 
-    fn list(&self, elements: &[Written], kind: ArgumentKind) -> Result<Argument, Fault> {
+    fn list(&self, elements: &[Written], kind: ArgumentKind) -> Result<Argument, Faults> {
         let element = |written: &Written| {
             let expression = self.value(written)?;
             if let Some(literal) = expression.literal() {
@@ -259,7 +309,7 @@ impl Compiler {
             }
             Ok(expression)
         };
-        elements.iter().map(element).collect::<Result<_, Fault>>().map(Argument::Expressions)
+        Faults::all(elements.iter().map(element)).map(Argument::Expressions)
     }
 
     /// The list that an inner context goes through cannot be exchanged meanwhile.

@@ -163,6 +163,27 @@ impl<'a> Hints<'a> {
             Fault::new(0, format!("the context `{}`, which the paths mean, has no `{lacking}`", level.name()))
         })
     }
+
+    /// Where things are looked at whose context cannot be inferred, so that all that is wrong with them is found: the
+    /// context that follows from what is known of them; the innermost one if nothing is.
+    pub fn likely(&self, signal: Signal, has: impl Fn(Level, &str) -> bool + Copy) -> Level {
+        let levels = Level::of(signal);
+        let somewhere = |test: &dyn Fn(Level) -> bool| levels.iter().any(|level| test(*level));
+        let context = |name: &&&str| **name == "instrumentation_scope" || somewhere(&|level| level.name() == **name);
+        let known = Hints {
+            contexts: self.contexts.iter().filter(context).copied().collect(),
+            functions: self.functions.iter().filter(|name| somewhere(&|level| has(level, name))).copied().collect(),
+            words: self
+                .words
+                .iter()
+                .filter(|word| somewhere(&|level| level.enumeration(word).is_some()))
+                .copied()
+                .collect(),
+        };
+        let inner = levels.iter().rev().copied();
+        let whole = |level: &Level| known.functions.iter().all(|name| has(*level, name));
+        known.infer(signal, has).ok().or(inner.clone().find(whole)).or(inner.clone().next()).unwrap_or(Level::Resource)
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,56 @@ pub struct Fault {
     placed: bool,
 }
 
+/// All that is wrong with a part of a statement: one fault at least.
+#[derive(Debug)]
+pub(super) struct Faults(Vec<Fault>);
+
+impl From<Fault> for Faults {
+    fn from(fault: Fault) -> Self {
+        Self(vec![fault])
+    }
+}
+
+impl IntoIterator for Faults {
+    type Item = Fault;
+    type IntoIter = std::vec::IntoIter<Fault>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl Faults {
+    /// The same, each changed.
+    pub fn map(self, change: impl FnMut(Fault) -> Fault) -> Self {
+        Self(self.0.into_iter().map(change).collect())
+    }
+
+    /// All parts, or what is wrong with any of them.
+    pub fn all<T, C: Default + Extend<T>>(parts: impl IntoIterator<Item = Result<T, Self>>) -> Result<C, Self> {
+        let (mut good, mut faults) = (C::default(), Vec::new());
+        for part in parts {
+            match part {
+                Ok(part) => good.extend([part]),
+                Err(wrong) => faults.extend(wrong),
+            }
+        }
+        if faults.is_empty() { Ok(good) } else { Err(Self(faults)) }
+    }
+
+    /// Both, or what is wrong with either of them.
+    pub fn both<A, B>(one: Result<A, Self>, other: Result<B, Self>) -> Result<(A, B), Self> {
+        match (one, other) {
+            (Ok(one), Ok(other)) => Ok((one, other)),
+            (Err(mut one), Err(other)) => {
+                one.0.extend(other);
+                Err(one)
+            }
+            (Err(wrong), Ok(_)) | (Ok(_), Err(wrong)) => Err(wrong),
+        }
+    }
+}
+
 /// How much of a statement is shown.
 const SHOWN: usize = 300;
 

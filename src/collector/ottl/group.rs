@@ -109,6 +109,8 @@ impl Group {
         mode: ErrorMode,
     ) -> Result<Self, Vec<Wrong>> {
         let mut wrong = Vec::new();
+        let mut uninferred = None;
+        let has = |level, name: &str| functions::find(name, level, &[]).is_some();
         let parsed = parse_all(statements, false, parser::statement, &mut wrong);
         let parsed_conditions = parse_all(conditions, true, parser::condition, &mut wrong);
         let context = match style {
@@ -121,17 +123,10 @@ impl Group {
                 for (_, condition) in &parsed_conditions {
                     condition.each_name(&mut |named| hints.add(&named));
                 }
-                match hints.infer(signal, |level, name| functions::find(name, level, &[]).is_some()) {
-                    Ok(level) => level,
-                    Err(fault) => {
-                        // Functions that no context has are named one by one; what is left is said at the first one.
-                        wrong.extend(unknown_functions(&parsed, signal));
-                        if wrong.is_empty() {
-                            wrong.push(Wrong { condition: false, index: 0, fault });
-                        }
-                        return Err(wrong);
-                    }
-                }
+                hints.infer(signal, has).unwrap_or_else(|fault| {
+                    uninferred = Some(fault);
+                    hints.likely(signal, has)
+                })
             }
         };
         let naming = if style == Style::Inferred { Naming::Required } else { Naming::Optional };
@@ -140,11 +135,18 @@ impl Group {
         for (index, statement) in &parsed {
             match compiler.statement(statement) {
                 Ok(statement) => ready.push((statements[*index].to_owned(), statement)),
-                Err(fault) => wrong.push(Wrong { condition: false, index: *index, fault }),
+                Err(faults) => {
+                    wrong.extend(faults.into_iter().map(|fault| Wrong { condition: false, index: *index, fault }))
+                }
             }
         }
         let conditions = Conditions::of(compiler, conditions, parsed_conditions, mode, &mut wrong);
-        if wrong.is_empty() { Ok(Self { context, conditions, statements: ready }) } else { Err(wrong) }
+        match uninferred {
+            // What is wrong with one of them is the reason.
+            Some(fault) if wrong.is_empty() => Err(vec![Wrong { condition: false, index: 0, fault }]),
+            _ if wrong.is_empty() => Ok(Self { context, conditions, statements: ready }),
+            _ => Err(wrong),
+        }
     }
 
     /// Runs the statements on one item; an error is for the sender.
@@ -172,26 +174,6 @@ impl Statement {
     }
 }
 
-fn unknown_functions(statements: &[(usize, syntax::Statement)], signal: Signal) -> Vec<Wrong> {
-    let mut wrong = Vec::new();
-    let known = |name: &str| Level::of(signal).iter().any(|level| functions::find(name, *level, &[]).is_some());
-    for (index, statement) in statements {
-        let mut missing = None;
-        statement.each_name(&mut |named| {
-            if let syntax::Named::Function(call) = named
-                && !known(&call.name)
-            {
-                missing = missing.or(Some(call));
-            }
-        });
-        if let Some(call) = missing {
-            let fault = functions::unknown(call, Level::Resource);
-            wrong.push(Wrong { condition: false, index: *index, fault });
-        }
-    }
-    wrong
-}
-
 impl Conditions {
     /// Reads conditions of a given context, in which paths need not name it.
     pub fn compile(level: Level, texts: &[&str], mode: ErrorMode) -> Result<Self, Vec<Wrong>> {
@@ -209,12 +191,16 @@ impl Conditions {
         for (index, condition) in parse_all(texts, true, parser::condition, &mut wrong) {
             let mut hints = Hints::default();
             condition.each_name(&mut |named| hints.add(&named));
-            let compiled = hints
-                .infer(signal, |level, name| functions::find(name, level, extra_of(level)).is_some())
-                .and_then(|level| {
-                    let compiler = Compiler { context: level, naming: Naming::Required, extra: extra_of(level) };
-                    Ok((level, compiler.condition(&condition)?))
-                });
+            let has = |level, name: &str| functions::find(name, level, extra_of(level)).is_some();
+            let (context, uninferred) = match hints.infer(signal, has) {
+                Ok(level) => (level, None),
+                Err(fault) => (hints.likely(signal, has), Some(fault)),
+            };
+            let compiler = Compiler { context, naming: Naming::Required, extra: extra_of(context) };
+            let compiled = compiler.condition(&condition).and_then(|condition| match uninferred {
+                Some(fault) => Err(fault.into()),
+                None => Ok((context, condition)),
+            });
             match compiled {
                 Ok((level, condition)) => {
                     let entry = (texts[index].to_owned(), condition);
@@ -223,7 +209,7 @@ impl Conditions {
                         None => by_level.push((level, Self { mode, list: vec![entry] })),
                     }
                 }
-                Err(fault) => wrong.push(Wrong { condition: true, index, fault }),
+                Err(faults) => wrong.extend(faults.into_iter().map(|fault| Wrong { condition: true, index, fault })),
             }
         }
         if wrong.is_empty() { Ok(by_level) } else { Err(wrong) }
@@ -241,7 +227,7 @@ impl Conditions {
         for (index, condition) in parsed {
             match compiler.condition(&condition) {
                 Ok(condition) => list.push((texts[index].to_owned(), condition)),
-                Err(fault) => wrong.push(Wrong { condition: true, index, fault }),
+                Err(faults) => wrong.extend(faults.into_iter().map(|fault| Wrong { condition: true, index, fault })),
             }
         }
         Self { mode, list }

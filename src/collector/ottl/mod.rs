@@ -33,7 +33,7 @@ mod walk;
 mod write;
 
 pub use context::Level;
-use fault::Fault;
+use fault::{Fault, Faults};
 pub use group::{Conditions, ErrorMode, Group, Style, Wrong};
 pub use scene::Scene;
 pub use walk::walk;

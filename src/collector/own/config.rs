@@ -115,10 +115,11 @@ fn prometheus(section: &mut Section<'_>) -> Option<Pull> {
     });
     // As in the reference, both must be said to leave them out.
     let style = Style { suffixes: without != [true, true], scope, constant };
+    let line = section.node("port").map_or(0, |node| node.line);
     let (host, port) = (host?, port?);
     let bare = host::bare(&host);
     let host = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
-    Some(Pull { endpoint: format!("{host}:{port}"), style })
+    Some(Pull { endpoint: format!("{host}:{port}"), line, style })
 }
 
 fn periodic(section: &mut Section<'_>) -> Option<Push> {

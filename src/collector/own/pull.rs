@@ -24,6 +24,8 @@ use crate::diag::Problem;
 pub struct Pull {
     /// `host:port`.
     pub endpoint: String,
+    /// The line of the port in the configuration.
+    pub line: u32,
     /// Names and labels.
     pub style: Style,
 }

@@ -30,6 +30,10 @@ use crate::procfs::Proc;
 const LONGEST_STOP: f64 = 3600.0;
 
 impl Extension for Settings {
+    fn endpoints(&self) -> Vec<&str> {
+        vec![&self.endpoint]
+    }
+
     fn start(self: Box<Self>, context: Context) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>> {
         Box::pin(async move {
             let (listener, address) = listen(&self.endpoint).await?;

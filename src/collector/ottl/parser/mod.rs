@@ -1,7 +1,7 @@
 //! The grammar, by recursive descent.
 //!
 //! ```text
-//! statement  = call [ "where" condition ]                      the call's name begins with a small letter
+//! statement  = editor [ "where" condition ]                    its name begins with a small letter
 //! condition  = term { "or" term }
 //! term       = factor { "and" factor }
 //! factor     = [ "not" ] ( comparison | "true" | "false" | converter | "(" condition ")" )
@@ -10,6 +10,7 @@
 //! sum        = product { ( "+" | "-" ) product }
 //! product    = unit { ( "*" | "/" ) unit }
 //! unit       = [ "+" | "-" ] ( number | path | converter | "(" sum ")" )
+//! editor     = name "(" [ arguments ] ")"
 //! converter  = Name "(" [ arguments ] ")" { key }              the name begins with a capital letter
 //! arguments  = [ name "=" ] value { "," [ name "=" ] value }
 //! path       = name { key } { "." name { key } }

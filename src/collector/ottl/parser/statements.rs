@@ -8,12 +8,6 @@ use super::reader::Parser;
 pub(in super::super) fn statement(text: &str) -> Result<Statement, Fault> {
     let mut parser = Parser::new(text)?;
     let editor = parser.call("a statement begins with an editor, such as `set`")?;
-    if !editor.name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        return Err(Fault::new(editor.at, format!("`{}` is no editor: those begin with a small letter", editor.name)));
-    }
-    if !editor.keys.is_empty() {
-        return Err(Fault::new(editor.at, format!("`{}` gives no value that could have keys", editor.name)));
-    }
     let condition = if parser.keyword("where") { Some(parser.condition()?) } else { None };
     parser.end()?;
     Ok(Statement { editor, condition })
@@ -67,11 +61,8 @@ mod tests {
             ("set(a, 1", "expected `,`", 8),
             ("set(a, 1) where", "expected a value, found the end", 15),
             ("set(a, 1) extra", "unexpected `extra`", 10),
-            ("Set(a)", "no editor", 0),
             ("", "begins with an editor", 0),
             ("set(, 1)", "expected a value", 4),
-            ("set(a, lower(b))", "no converter", 7),
-            ("set(a, 1)[0]", "keys", 0),
             ("set(a.B, 1)", "small letters", 4),
             ("set(a, b) where c", "compares two values", 17),
             ("set(a, b) where not not true", "expected a value", 20),

@@ -157,13 +157,7 @@ impl Parser {
                 "and" | "or" | "not" | "where" | "nil" | "true" | "false" => {
                     return Err(Fault::new(at, format!("expected a value, found {found}")));
                 }
-                _ if matches!(self.peek(), Some(Token::Sign("("))) => {
-                    if name.starts_with(|c: char| c.is_ascii_lowercase()) {
-                        let what = format!("`{name}` is no converter: those begin with a capital letter");
-                        return Err(Fault::new(at, what));
-                    }
-                    Value::Call(self.call_of(name, at)?)
-                }
+                _ if matches!(self.peek(), Some(Token::Sign("("))) => Value::Call(self.call_of(name, at)?),
                 _ => Value::Path(self.path(name, at)?),
             },
             _ => return Err(Fault::new(at, format!("expected a value, found {found}"))),

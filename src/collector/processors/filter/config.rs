@@ -311,7 +311,7 @@ mod tests {
             ("error_mode: shrug", "shrug"),
             ("{trace_conditions: ['span.name == \"a\"'], traces: {span: ['true']}}", "together"),
             ("metrics: {metric: ['true'], include: {match_type: strict, metric_names: [a]}}", "together"),
-            ("trace_conditions: ['name == \"a\"']", "begin paths with"),
+            ("trace_conditions: ['name == \"a\"']", "begin it with one of: spanevent, span"),
             ("trace_conditions: ['span.name == \"a\"', {conditions: []}]", "one list"),
             ("trace_conditions: [{context: log, conditions: []}]", "`log` of traces"),
             ("metrics: {include: {match_type: expr, expressions: [a]}}", "expressions"),

@@ -151,6 +151,34 @@ mod tests {
         assert!(!text.contains("c.yaml:4"), "{text}");
     }
 
+    /// One that cannot be read, a function or a context that is not there hide nothing of the others, nor of the rest of
+    /// their own statement.
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let text = problems(
+            "trace_statements:\n- set(span.nme, Foo(span.kynd, [Bar(span.a[span.b])]))\n- set(span.name, \"x\"\n- set(span.status.code, 1) where explode(span.i) == span.c and Trim(5) == span.d[Baz(1)]\n\
+             - 'set(metric.name, {\"a\": span.e, \"b\": -span.f + span.g})'\n- set(span.name, \"x\")\n- set(nothing, 1, 2, span.h)\n- replace_pattern(span.name, \"(\", nmae = 1)\n- Set(span.j)\n- set(span.k, 1)[0]\n",
+        );
+        let lines: [(u32, &[&str]); 8] = [
+            (2, &["`nme`", "`Foo`", "`kynd`", "`Bar`", "`a`", "`b`"]),
+            (3, &["expected `,`"]),
+            (4, &["explode", "`i`", "`target`: expected text", "`c`", "`d`", "`Baz`"]),
+            (5, &["`metric.name`", "`e`", "`f`", "`g`"]),
+            (7, &["`nothing`", "2 arguments at most"]),
+            (8, &["no regular expression", "no parameter `nmae`"]),
+            (9, &["no editor", "`j`"]),
+            (10, &["could have keys", "`k`"]),
+        ];
+        for (line, words) in lines {
+            let here = text.split("error: ").filter(|problem| problem.contains(&format!("c.yaml:{line}\n")));
+            let here: Vec<&str> = here.collect();
+            for word in words {
+                assert!(here.iter().any(|problem| problem.contains(word)), "{line} {word}: {text}");
+            }
+            assert_eq!(here.len(), words.len(), "{line}: {here:#?}");
+        }
+    }
+
     #[test]
     fn wrong_groups() {
         for (yaml, word) in [
@@ -160,13 +188,13 @@ mod tests {
             ),
             ("error_mode: shrug\n", "shrug"),
             ("trace_statements: [{context: metric, statements: []}]", "of traces"),
-            ("trace_statements: ['set(name, \"x\")']", "no path names a context"),
+            ("trace_statements: ['set(name, \"x\")']", "`name` begins with no context"),
             ("trace_statements: ['set(span.name, Upper(\"x\"))']", "converter `Upper` is not supported"),
             ("trace_statements: ['set(span.attributes[\"a\"], Int(\"x\"))']", "no integer"),
             ("trace_statements: [5]", "expected a map"),
             ("trace_statements: text", "expected a list"),
             ("trace_statements: [{statements: [5]}]", "expected text"),
-            ("metric_statements: ['set(span.name, \"x\")']", "`span` is no context of metrics"),
+            ("metric_statements: ['set(span.name, \"x\")']", "`span.name` begins with no context"),
             ("flatten_data: true", "not supported"),
         ] {
             let text = problems(yaml);

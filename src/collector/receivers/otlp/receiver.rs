@@ -27,6 +27,11 @@ pub(super) struct OtlpReceiver {
 }
 
 impl Receiver for OtlpReceiver {
+    fn endpoints(&self) -> Vec<&str> {
+        let grpc = self.grpc.iter().map(|settings| settings.endpoint.as_str());
+        grpc.chain(self.http.iter().map(|settings| settings.endpoint.as_str())).collect()
+    }
+
     fn start(
         self: Box<Self>,
         context: Context,
