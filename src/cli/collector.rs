@@ -20,7 +20,7 @@ use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Shed, Surroundings, run as run_collector};
 use crate::collector::source::Source;
-use crate::diag::{Problem, Problems, render};
+use crate::diag::{Problem, Problems, counted, render};
 use crate::process::{
     OsSignals, Told, keep_a_blocking_thread, set_up_allocator, shed_free_memory, shed_memory, take_all_descriptors,
 };
@@ -279,8 +279,11 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
     runtime.shutdown_background();
     let flushed = flushed?;
     let told = print(&format!(
-        "sent {}, rejected {}, dropped {} (spans, data points and log records); {} requests are still stored\n",
-        flushed.sent, flushed.rejected, flushed.dropped, flushed.left
+        "sent {}, rejected {}, dropped {} (spans, data points and log records); {} still stored\n",
+        flushed.sent,
+        flushed.rejected,
+        flushed.dropped,
+        counted(flushed.left, "request is", "requests are")
     ));
     for problem in flushed.problems {
         show(&Problem::new(problem).into());

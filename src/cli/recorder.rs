@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle, Thread, park_timeout};
 use std::time::Duration;
 
+use crate::diag::counted;
 use crate::events::{Event, EventKind, Sink};
 use crate::files::Reserved;
 use crate::jobdir::{EventLog, Summary, lens_warnings};
@@ -125,7 +126,8 @@ impl Reading {
         }
         self.take(&mut batch);
         if self.unwritten > 0 {
-            self.terminal.say(format!("gymrun: warning: {} events are not in events.jsonl", self.unwritten));
+            let unwritten = counted(self.unwritten, "event is", "events are");
+            self.terminal.say(format!("gymrun: warning: {unwritten} not in events.jsonl"));
         }
         if self.log.is_gone() {
             let message = "gymrun: warning: somebody has removed events.jsonl while the job ran: it is lost";

@@ -13,6 +13,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +28,7 @@ use super::deadline::Deadline;
 use super::log::Log;
 use super::owed::Owed;
 use super::section::Section;
-use crate::diag::{Problem, excerpt};
+use crate::diag::{Problem, counted, excerpt};
 use crate::otlp::{Payload, Signal};
 
 pub use super::refusal::{Part, Refusal};
@@ -283,12 +284,13 @@ impl Context {
         for part in &refusal.parts {
             self.counters.add(&part.component, signal, Tally::Dropped(part.reason.clone()), part.items);
         }
-        let word = items_word(signal);
         let what = if refusal.parts.is_empty() {
             self.count(signal, Tally::Dropped(refusal.reason.clone()), items);
-            format!("dropped {items} {word} ({})", refusal.reason)
+            format!("dropped {} ({})", counted_items(signal, items), refusal.reason)
         } else {
-            let part = |part: &Part| format!("{} dropped {} {word} ({})", part.component, part.items, part.reason);
+            let part = |part: &Part| {
+                format!("{} dropped {} ({})", part.component, counted_items(signal, part.items), part.reason)
+            };
             refusal.parts.iter().map(part).collect::<Vec<_>>().join(", ")
         };
         self.failed(&format!("{what}: {}", refusal.message));
@@ -321,6 +323,13 @@ pub fn items_word(signal: Signal) -> &'static str {
         Signal::Metrics => "data points",
         Signal::Logs => "log records",
     }
+}
+
+/// So many items of a signal, in words.
+#[must_use]
+pub fn counted_items<N: Display + PartialEq + From<u8>>(signal: Signal, count: N) -> String {
+    let many = items_word(signal);
+    counted(count, many.trim_end_matches('s'), many)
 }
 
 /// One value of each type for the whole collector, made at first use (such as the writers of all `file` exporters).

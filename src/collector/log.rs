@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::secrets::Secrets;
+use crate::diag::counted;
 
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,7 +164,8 @@ impl Voice {
     /// Says how many errors were kept back.
     fn count(&self, window: &Window) {
         if window.kept_back > 0 {
-            let text = format!("{} more errors like the former ones were not shown", window.kept_back);
+            let (one, many) = ("more error like the former ones was", "more errors like the former ones were");
+            let text = format!("{} not shown", counted(window.kept_back, one, many));
             self.line(Level::Error, &text);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::component::{Context, Shared, items_word};
+use super::component::{Context, Shared, counted_items};
 use super::config::Config;
 use super::controls::{Controls, Requests, State};
 use super::counters::Counters;
@@ -116,8 +116,8 @@ pub async fn run(
     };
     let give_up = || {
         for (component, signal, items) in counters.give_up() {
-            let word = items_word(signal);
-            log.error(&format!("{component}: dropped {items} {word} (shutdown): there was no more time"));
+            let items = counted_items(signal, items);
+            log.error(&format!("{component}: dropped {items} (shutdown): there was no more time"));
         }
     };
     tokio::pin!(shutdown);

@@ -1,5 +1,7 @@
 //! Amounts as people read them.
 
+use std::fmt::Display;
+
 /// Bytes in binary units, three digits.
 #[must_use]
 pub fn bytes(count: u64) -> String {
@@ -20,9 +22,23 @@ pub fn bytes(count: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
+/// A count with the words that go with it: those for one, or those for any other count.
+#[must_use]
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
+    let words = if count == N::from(1) { one } else { many };
+    format!("{count} {words}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bytes;
+    use super::{bytes, counted};
+
+    #[test]
+    fn one_is_not_many() {
+        let said = [0_u64, 1, 2].map(|count| counted(count, "line is", "lines are"));
+        assert_eq!(said, ["0 lines are", "1 line is", "2 lines are"]);
+        assert_eq!(counted(1_usize, "more", "mores"), "1 more");
+    }
 
     #[test]
     fn bytes_have_three_digits_and_a_binary_unit() {

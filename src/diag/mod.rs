@@ -9,7 +9,7 @@ pub mod exit;
 mod names;
 mod problem;
 
-pub use amount::bytes;
+pub use amount::{bytes, counted};
 pub use excerpt::excerpt;
 pub use names::{is_secret_name, nearest};
 pub use problem::{Location, Problem, Problems, Severity, render};

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use super::samples::is_zero;
-use crate::diag::bytes;
+use crate::diag::{bytes, counted};
 
 /// All that was found about one death.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -165,10 +165,6 @@ fn name(signal: i32) -> String {
     Signal::try_from(signal).map_or_else(|_| format!("signal {signal}"), |signal| signal.as_str().to_owned())
 }
 
-fn kills(count: u64) -> String {
-    format!("{count} process{}", if count == 1 { "" } else { "es" })
-}
-
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -189,7 +185,7 @@ impl fmt::Display for Finding {
             }
             Self::OthersOutOfMemory { kills: count, in_cgroup, within_seconds, memory } => {
                 let place = if *in_cgroup { "of its cgroup" } else { "somewhere on this host" };
-                let count = kills(*count);
+                let count = counted(*count, "process", "processes");
                 write!(f, "the kernel killed {count} {place} for memory in the {within_seconds:.1} s before")?;
                 if let Some(limit) = memory.limit_bytes {
                     write!(f, ", its limit is {}", bytes(limit))?;
@@ -235,7 +231,7 @@ impl fmt::Display for Finding {
             Self::PortTaken { port, holder } => write!(f, "its port {port} is held by {holder}"),
             Self::Room { place, path, full, free_bytes, total_bytes, free_files } => {
                 let left = match free_files {
-                    Some(files) => format!("{files} more files fit"),
+                    Some(files) => counted(*files, "more file fits", "more files fit"),
                     None => format!("{} of {} left", bytes(*free_bytes), bytes(*total_bytes)),
                 };
                 if !full {

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::diag::counted;
 use crate::events::{
     CgroupMemory, Delivery, Event, EventKind, ExitStatus, Explanation, HostMemory, Means, OutcomeClass, is_zero,
 };
@@ -281,9 +282,8 @@ impl Summary {
         while kept > 0 {
             kept /= 2;
             shorter.warnings.truncate(kept);
-            shorter
-                .warnings
-                .push(format!("{} more warnings are left out here: the disk was full", self.warnings.len() - kept));
+            let left_out = counted(self.warnings.len() - kept, "more warning is", "more warnings are");
+            shorter.warnings.push(format!("{left_out} left out here: the disk was full"));
             let text = serde_json::to_vec_pretty(&shorter).ok()?;
             if text.len() <= most {
                 return Some(text);

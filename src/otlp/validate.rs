@@ -5,6 +5,7 @@ use std::fmt;
 use super::schema::{Field, FieldKind, KEY_VALUE, Message, Presence};
 use super::view::usual_attribute;
 use super::wire::{MAX_DEPTH, Reader, Value, WireError};
+use crate::diag::counted;
 
 /// Why a request is refused: what is wrong and in which field of which message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +86,7 @@ fn check(field: &Field, value: Value<'_>) -> Result<(), String> {
             if id.is_empty() || id.len() == length {
                 return Ok(());
             }
-            return Err(format!("an id of {} bytes, {length} expected", id.len()));
+            return Err(format!("an id of {}, {length} expected", counted(id.len(), "byte", "bytes")));
         }
         (FieldKind::String | FieldKind::Bytes, Value::Bytes(_))
         | (FieldKind::Fixed32, Value::Fixed32(_))

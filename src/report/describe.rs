@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::diag::counted;
 use crate::events::{Delivery, Event, EventKind, StopReason};
 use crate::plan::DRIVER;
 
@@ -67,7 +68,7 @@ fn sentence(kind: &EventKind) -> Option<String> {
         }
         EventKind::ProcessStopping { process, signal } => format!("{process}: stopping with {signal}"),
         EventKind::ProcessKilled { process, processes } => {
-            format!("{process}: needed SIGKILL ({processes} process{})", if *processes == 1 { "" } else { "es" })
+            format!("{process}: needed SIGKILL ({})", counted(*processes, "process", "processes"))
         }
         EventKind::Delivered(delivery) => delivered(delivery),
         EventKind::Warning { process: Some(process), message, .. } => format!("warning: {process}: {message}"),
@@ -123,10 +124,11 @@ pub(super) fn undelivered(delivery: &Delivery) -> Option<String> {
         let stored = match delivery.stored() {
             0 => String::new(),
             stored => {
-                format!(" ({stored} of them are stored: `gymrun collector flush` with the job directory sends them)")
+                let stored = counted(stored, "of them is", "of them are");
+                format!(" ({stored} stored: `gymrun collector flush` with the job directory sends them)")
             }
         };
-        format!("gymrun: telemetry NOT delivered: {count} items{stored}, last error: {error}")
+        format!("gymrun: telemetry NOT delivered: {}{stored}, last error: {error}", counted(count, "item", "items"))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::diag::counted;
 use crate::plan::{Kind, OnExit, Plan, Readiness, ShownValue, Unit, Value, VariableValue};
 
 /// Which part of a plan is shown.
@@ -105,7 +106,8 @@ fn process(text: &mut String, unit: &Unit) {
         OnExit::Restart(policy) => {
             let (limit, window) = (policy.limit, policy.window_seconds);
             let with = if policy.also_dependants { ", with those that need it" } else { "" };
-            let _ = writeln!(text, "  on exit    restart, {limit} times in {window} s{with}");
+            let times = counted(limit, "time", "times");
+            let _ = writeln!(text, "  on exit    restart, {times} in {window} s{with}");
         }
         OnExit::Ignore if unit.kind != Kind::Collector => text.push_str("  on exit    ignore\n"),
         OnExit::Ignore | OnExit::Stop => {}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::machine::UnitId;
+use crate::diag::counted;
 use crate::events::{EventKind, Sink};
 use crate::plan::{Kind, LogMode, Plan, Unit, older_log};
 use crate::process::{Log, Output, in_words};
@@ -54,8 +55,8 @@ impl Logs {
             let path = self.path(unit);
             if kept.lost > 0 {
                 let message = format!(
-                    "{} bytes of its output are not in its log `{}`, since it could not be written",
-                    kept.lost,
+                    "{} not in its log `{}`, since it could not be written",
+                    counted(kept.lost, "byte of its output is", "bytes of its output are"),
                     path.display()
                 );
                 self.sink.warn(Some(&unit.name), message, None);

@@ -2,7 +2,7 @@
 
 use super::machine::Cause;
 use super::state::State;
-use crate::diag::exit;
+use crate::diag::{counted, exit};
 use crate::events::{Delivery, ExitStatus, OutcomeClass};
 use crate::plan::{Kind, Plan};
 
@@ -52,7 +52,7 @@ pub(super) fn judge(
         }
         Some(Ok(delivery)) if delivery.undelivered() > 0 => {
             let last = delivery.last_error.as_deref().map(|e| format!(", last error: {e}")).unwrap_or_default();
-            Some(format!("{} items were not delivered{last}", delivery.undelivered()))
+            Some(format!("{} not delivered{last}", counted(delivery.undelivered(), "item was", "items were")))
         }
         Some(Ok(_)) => None,
         Some(Err(error)) => Some(format!("nothing is known of the delivery: {error}")),

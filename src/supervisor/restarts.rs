@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::resolve::seconds;
+use crate::diag::counted;
 use crate::plan::{OnExit, RestartPolicy};
 
 /// The restarts of one unit.
@@ -42,8 +43,7 @@ impl Restarts {
     /// That none is left, in words.
     pub(super) fn used_up(&self) -> String {
         let RestartPolicy { limit, window_seconds, .. } = self.policy;
-        let plural = if limit == 1 { "" } else { "s" };
-        format!("its {limit} restart{plural} in {window_seconds} s are used up")
+        format!("its limit of {} in {window_seconds} s is used up", counted(limit, "restart", "restarts"))
     }
 
     /// Counts one; gives its number in the window and its back-off, which begins now.

@@ -20,7 +20,7 @@ use super::ports;
 use super::resolve::Resolver;
 use super::show::ShowOutput;
 use super::teardown;
-use crate::diag::Problem;
+use crate::diag::{Problem, counted};
 use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
 use crate::process::{Containment, OsSignals, in_words, keep_a_blocking_thread, take_all_descriptors, told_meanwhile};
@@ -104,8 +104,8 @@ async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     if swept.count > 0 {
         let more = if swept.count > swept.found.len() { ", ..." } else { "" };
         let list = swept.found.join(", ");
-        let message =
-            format!("{} processes that belonged to no unit were left, and were ended: {list}{more}", swept.count);
+        let (one, many) = ("process that belonged to no unit was", "processes that belonged to no unit were");
+        let message = format!("{} left, and ended: {list}{more}", counted(swept.count, one, many));
         sink.warn(None, message, None);
     }
     if !swept.left.is_empty() {

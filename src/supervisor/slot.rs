@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use super::files::last_lines;
 use super::resolve::Resolved;
+use crate::diag::counted;
 use crate::events::Sink;
 use crate::process::{Cgroup, Copier, Finishing};
 use crate::procfs::{Identity, Members, Remains};
@@ -116,7 +117,10 @@ impl Slot {
         while timeout(QUIET, &mut shown).await.is_err() {
             let now = copier.unshown();
             if now >= left || start.elapsed() >= SHOWN {
-                let message = format!("the last {now} bytes of its output are not shown, since nobody reads them");
+                let message = format!(
+                    "the end of its output is not shown, since nobody reads it: {}",
+                    counted(now, "byte", "bytes")
+                );
                 sink.warn(Some(name), message, Some("its log has them".to_owned()));
                 break;
             }

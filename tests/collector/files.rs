@@ -124,9 +124,9 @@ async fn debug_says_as_much_as_it_is_told_and_samples_what_comes_often() {
         }
     }
     let counts = [
-        "traces: 1 resources, 2 spans",
-        "metrics: 1 resources, 1 metrics, 1 data points",
-        "logs: 1 resources, 1 log records",
+        "traces: 1 resource, 2 spans",
+        "metrics: 1 resource, 1 metric, 1 data point",
+        "logs: 1 resource, 1 log record",
     ];
     assert_eq!(by_name["debug/basic"], counts);
     for words in ["resource service.name=shop", "scope lib ", "gauge a:b timeUnixNano=", "log  hello"] {

@@ -150,7 +150,7 @@ async fn what_a_dead_endpoint_did_not_take_is_sent_later_once_and_the_token_is_i
     // Still dead: nothing is lost.
     let (code, said) = Flush::start(folder, 1, &OWN).ended().await;
     assert_eq!((code, stored(folder)), (1, before.clone()), "{said}");
-    assert!(said.contains(&format!("{} requests are still stored", before.len())), "{said}");
+    assert!(said.contains(&still_stored(before.len())), "{said}");
     // Alive, and busy at first.
     let sink = Sink::start_at(port, vec![Answer::Give(503, Vec::new(), b""), GOOD]).await;
     let (code, said) = Flush::start(folder, 30, &OWN).ended().await;
@@ -254,7 +254,7 @@ async fn what_nobody_sends_any_more_is_named() {
         let left = stored(former.folder.path());
         let is_left = |path: &PathBuf| signals.iter().any(|signal| path.to_string_lossy().contains(signal));
         assert!(code == 1 && !left.is_empty() && left.iter().all(is_left), "{is}: {left:?} {said}");
-        assert!(said.contains(&format!("{} requests are still stored", left.len())), "{is}: {said}");
+        assert!(said.contains(&still_stored(left.len())), "{is}: {said}");
         assert_eq!(sink.seen().is_empty(), signals.len() == 3, "{is}");
         for signal in signals {
             let folder = queue.join(format!("exporters~otlp_http~{signal}")).display().to_string();
@@ -304,4 +304,8 @@ async fn the_token_of_a_header_may_come_from_elsewhere_than_a_variable() {
     let sink = Sink::start_at(port, vec![GOOD]).await;
     let (code, said) = Flush::start(collector.folder.path(), 30, &[]).ended().await;
     assert_eq!((code, received(&sink.seen())), (0, [2, 0, 0]), "{said}");
+}
+
+fn still_stored(requests: usize) -> String {
+    format!("; {} still stored\n", gymrun::diag::counted(requests, "request is", "requests are"))
 }

@@ -98,7 +98,10 @@ fn nothing_gets_away_whatever_it_does() {
             assert!(warnings.is_empty(), "{warnings:?}");
         } else {
             let [warning] = warnings[..] else { panic!("{warnings:?}") };
-            assert!(warning.contains("1 processes that belonged to no unit") && warning.contains("(pid "), "{warning}");
+            assert!(
+                warning.contains("1 process that belonged to no unit was left") && warning.contains("(pid "),
+                "{warning}"
+            );
         }
     });
 }

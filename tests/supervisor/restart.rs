@@ -84,7 +84,7 @@ fn one_death_too_many_ends_the_job() {
     assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"));
     assert_eq!(ended.lines("starts").len(), 3);
     assert_eq!(ended.all("process_restarting").len(), 2);
-    let said = "`a` exited 7 before it was ready, and its 2 restarts in 300 s are used up";
+    let said = "`a` exited 7 before it was ready, and its limit of 2 restarts in 300 s is used up";
     assert!(ended.stderr.contains(said), "{}", ended.stderr);
 }
 

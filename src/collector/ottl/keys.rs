@@ -4,6 +4,7 @@ use super::arguments::shown;
 use super::expression::Expression;
 use super::scene::Scene;
 use super::value::Value;
+use crate::diag::counted;
 use crate::otlp::{AnyValue, KeyValue, Text};
 
 /// The longest list that a place in an empty value makes.
@@ -72,7 +73,9 @@ impl Resolved {
         match self {
             Self::Place(place) => {
                 let inside = usize::try_from(*place).ok().filter(|place| *place < length);
-                inside.ok_or_else(|| format!("the list has {length} elements, there is no place {place}"))
+                inside.ok_or_else(|| {
+                    format!("the list has {}, there is no place {place}", counted(length, "element", "elements"))
+                })
             }
             Self::Name(name) => Err(format!("a list has no key {}, its places are integers", shown(name))),
             Self::Wrong(why) => Err(why.clone()),

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use super::credentials::{Credential, Removed, put_back, take_out};
+use crate::diag::counted;
 use crate::files::write_whole;
 use crate::otlp::{Payload, Signal};
 
@@ -273,7 +274,11 @@ pub fn decode(bytes: &[u8], signal: Signal, credentials: &[Credential]) -> io::R
     zstd::Decoder::new(&bytes[end + 1..])?.take(MOST_BYTES).read_to_end(&mut wire)?;
     let mut payload = Payload::decode(signal, wire).map_err(|error| broken(error.to_string()))?;
     if payload.item_count() != head.items {
-        return Err(broken(format!("it has {} items and says {}", payload.item_count(), head.items)));
+        return Err(broken(format!(
+            "it has {} and says {}",
+            counted(payload.item_count(), "item", "items"),
+            head.items
+        )));
     }
     put_back(&mut payload, &head.removed, credentials).map_err(broken)?;
     Ok(payload)

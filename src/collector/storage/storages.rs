@@ -9,7 +9,7 @@ use super::spool::requests_in;
 use super::{Credentials, Spool};
 use crate::collector::component::Context;
 use crate::collector::percent;
-use crate::diag::Problem;
+use crate::diag::{Problem, counted};
 use crate::otlp::Signal;
 
 /// All storages of one collector ([`Shared::get`](crate::collector::component::Shared::get)).
@@ -81,8 +81,9 @@ impl fmt::Display for Unclaimed {
         let Self { folder, requests } = self;
         write!(
             f,
-            "the {requests} requests in {} are of no exporter and signal of this configuration, and stay there: name \
-             the exporter as it was, or the folder as the exporter that should send them",
+            "{} in {} that no exporter and signal of this configuration sends: name the exporter as it was, or the folder \
+             as the exporter that should",
+            counted(*requests, "request stays", "requests stay"),
             folder.display()
         )
     }

@@ -83,7 +83,7 @@ fn what_an_authority_says_about_itself_counts() {
         ("future", "its authority `future` is not valid before 2090-01-01T00:00:00Z: look at the clocks"),
         (
             "depth-0-between",
-            "its authority `depth-0` allows 0 authorities between itself and the server, and there are 1",
+            "its authority `depth-0` allows 0 authorities between itself and the server, not 1 (pathLenConstraint)",
         ),
         (
             "for-other-names",

@@ -11,6 +11,7 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::chain::{Refusal, Why};
 use super::trust::is_authority;
+use crate::diag::counted;
 
 /// How the settings of TLS are named where the connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,8 +152,9 @@ fn refusal_words(refusal: &Refusal, keys: &Keys) -> String {
         Why::Expired(end) => format!("{whose} expired on {}: {replace}", date(*end)),
         Why::NotYetValid(begin) => format!("{whose} is not valid before {}: look at the clocks", date(*begin)),
         Why::TooDeep(depth, found) => format!(
-            "{whose} allows {depth} authorities between itself and the server, and there are {found} (pathLenConstraint): \
-             the server needs a certificate of another one"
+            "{whose} allows {} between itself and the server, not {found} (pathLenConstraint): the server needs a \
+             certificate of another one",
+            counted(*depth, "authority", "authorities")
         ),
         Why::NotForServers => format!("{whose} is not for servers (extended key usage): {replace}"),
         Why::UnknownExtension(extension) => {

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::config::Verbosity;
-use crate::collector::component::items_word;
+use crate::collector::component::counted_items;
+use crate::diag::counted;
 use crate::otlp::{Items, Payload};
 
 /// The lines for a payload.
@@ -38,9 +39,10 @@ fn counts(payload: &Payload) -> String {
     let resources = payload.resources.len();
     let scopes = payload.resources.iter().flat_map(|entry| &entry.scopes);
     let metrics: usize = scopes.map(|scope| if let Items::Metrics(all) = &scope.items { all.len() } else { 0 }).sum();
-    let metrics = if metrics > 0 { format!(", {metrics} metrics") } else { String::new() };
-    let (signal, items) = (payload.signal.name(), payload.item_count());
-    format!("{signal}: {resources} resources{metrics}, {items} {}", items_word(payload.signal))
+    let metrics = if metrics > 0 { format!(", {}", counted(metrics, "metric", "metrics")) } else { String::new() };
+    let resources = counted(resources, "resource", "resources");
+    let items = counted_items(payload.signal, payload.item_count());
+    format!("{}: {resources}{metrics}, {items}", payload.signal.name())
 }
 
 fn item(item: &Value) -> String {
@@ -93,7 +95,7 @@ mod tests {
     #[test]
     fn each_says_more_than_the_one_before() {
         let payload = spans(2);
-        assert_eq!(lines(&payload, Verbosity::Basic), ["traces: 1 resources, 2 spans"]);
+        assert_eq!(lines(&payload, Verbosity::Basic), ["traces: 1 resource, 2 spans"]);
         let normal = lines(&payload, Verbosity::Normal);
         let ids = "01010101010101010101010101010101 0202020202020202";
         let wanted = [

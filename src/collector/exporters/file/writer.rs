@@ -21,7 +21,7 @@ use super::output::{Broken, Output, Written};
 use crate::collector::component::{Context, Refusal};
 use crate::collector::counters::Tally;
 use crate::collector::owed::Owed;
-use crate::diag::Problem;
+use crate::diag::{Problem, counted};
 use crate::otlp::{Payload, Signal};
 
 /// From this size of payloads on they are written at once.
@@ -222,9 +222,9 @@ impl Writer {
         drop(writing);
         if let (Some(bytes), Some(Message { context, .. })) = (written.removed, messages.first()) {
             let path = self.path.display();
+            let gone = counted(bytes, "byte that counts as written is", "bytes that count as written are");
             context.log.warn(&format!(
-                "{path} was removed while it was being written, and {bytes} bytes that count as written are gone with it: \
-                 what comes goes to a new file"
+                "{path} was removed while it was being written, and {gone} gone with it: what comes goes to a new file"
             ));
         }
         for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::backoff::{Backoff, Retry};
 use super::meter::LaneMeter;
 use super::outcome::{Outcome, PartialSuccess};
-use crate::collector::component::{Context, Refusal, items_word};
+use crate::collector::component::{Context, Refusal, counted_items};
 use crate::collector::counters::Tally;
 use crate::collector::duration::about;
 use crate::collector::own::Labels;
@@ -91,9 +91,9 @@ impl Sender {
                 return Err(Refusal { message, ..refusal });
             };
             self.context.failed(&format!(
-                "{}; {items} {} are tried again in {}",
+                "{}; trying {} again in {}",
                 refusal.message,
-                items_word(self.signal),
+                counted_items(self.signal, items),
                 about(pause)
             ));
             tokio::select! {
@@ -109,7 +109,7 @@ impl Sender {
         self.context.count(self.signal, Tally::Rejected, rejected);
         let message = &partial_success.message;
         if rejected > 0 {
-            self.context.failed(&format!("{rejected} {} rejected: {message}", items_word(self.signal)));
+            self.context.failed(&format!("{} rejected: {message}", counted_items(self.signal, rejected)));
         } else if !message.is_empty() {
             self.context.log.limited(&format!("the endpoint accepted everything and says: {message}"));
         }

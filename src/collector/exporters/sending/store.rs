@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::backoff::{Backoff, Retry};
 use super::sender::Sender;
-use crate::collector::component::{Refusal, items_word};
+use crate::collector::component::{Refusal, counted_items};
 use crate::collector::counters::Tally;
 use crate::collector::owed::Owed;
 use crate::collector::storage::Spool;
@@ -67,7 +67,7 @@ impl Store {
                 // It is counted before anybody can send it, who takes it out of the count.
                 context.count(signal, Tally::Stored, items);
                 self.spool.add(put);
-                context.failed(&format!("stored {items} {} ({}): {}", items_word(signal), why.reason, why.message));
+                context.failed(&format!("stored {} ({}): {}", counted_items(signal, items), why.reason, why.message));
                 self.send(Begin::AfterRest);
             }
             Err(error) => {

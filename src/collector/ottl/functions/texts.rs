@@ -6,6 +6,7 @@ use super::super::value::Value;
 use super::converters::empty_map;
 use super::{Function, converter, optional, required};
 use crate::collector::letter_case::{camel, lower, snake, upper};
+use crate::diag::counted;
 use crate::otlp::Text;
 
 pub(super) const CONCAT: Function = converter(
@@ -51,8 +52,8 @@ pub(super) const SUBSTRING: Function = converter(
         let range = usize::try_from(start).ok().zip(usize::try_from(length).ok().filter(|length| *length > 0));
         let range = range.and_then(|(start, length)| Some((start, start.checked_add(length)?)));
         let Some((mut start, mut end)) = range.filter(|(_, end)| *end <= bytes.len()) else {
-            let size = bytes.len();
-            return Err(format!("no {length} bytes from place {start} on in a text of {size} bytes"));
+            let (wanted, size) = (counted(length, "byte", "bytes"), counted(bytes.len(), "byte", "bytes"));
+            return Err(format!("no {wanted} from place {start} on in a text of {size}"));
         };
         if arguments.literal_boolean(3).unwrap_or(false) {
             while start < bytes.len() && !begins_character(bytes, start) {

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::status::{INTERNAL, Status};
 use super::under_way::UnderWay;
-use crate::collector::component::{Context, Outputs, items_word};
+use crate::collector::component::{Context, Outputs, counted_items};
 use crate::collector::own::{ACCEPTED, Count, FAILED, Families, Meters, Number, REFUSED, labels, of};
 use crate::otlp::{DecodeError, Payload, Signal};
 
@@ -65,7 +65,7 @@ impl Intake {
             };
             flows[protocol as usize][signal as usize][usize::from(result.is_err())].add(items);
             if let Err(status) = &result {
-                context.failed(&format!("refused {items} {}: {}", items_word(signal), status.message));
+                context.failed(&format!("refused {}: {}", counted_items(signal, items), status.message));
             }
             result
         });

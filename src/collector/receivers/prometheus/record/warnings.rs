@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use crate::diag::counted;
+
 /// Of one scrape so many are said.
 const MOST: usize = 10;
 
@@ -50,7 +52,11 @@ impl Warnings {
         let Self { mut list, more, .. } = self;
         said.0.extend(list.iter().map(|text| hash(text)));
         if more > 0 {
-            list.push(format!("{more} more warnings of this page are not shown"));
+            list.push(counted(
+                more,
+                "more warning of this page is not shown",
+                "more warnings of this page are not shown",
+            ));
         }
         list
     }
