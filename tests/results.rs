@@ -136,7 +136,7 @@ fn why_a_process_died_stands_on_the_terminal_in_the_result_and_in_the_events() {
     let ended = running.end();
     assert_eq!(ended.code, Some(137), "{}", ended.stderr);
     let result = result(&job);
-    let words = "ended by SIGKILL from outside, not by gymrun";
+    let words = "ended by SIGKILL, which gymrun did not send: from outside, or from one of its own processes";
     let code = "its exit code 137 is what a shell gives when its child was ended by SIGKILL";
     for (process, words) in [("fragile", words), ("driver", code)] {
         // That of the first life stands, though the second one was ended by gymrun.

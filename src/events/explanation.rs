@@ -58,7 +58,8 @@ pub enum Finding {
     },
     /// Whether the kernel killed it for memory cannot be seen: no counter is.
     MemoryKillsUnseen,
-    /// It got a signal that gymrun did not send.
+    /// It got a signal that gymrun did not send, nor the kernel as far as that can be seen. Whether it came from outside or
+    /// from a process of the unit itself (`kill $$`), the kernel tells nobody but the process.
     FromOutside {
         /// The signal.
         signal: i32,
@@ -198,7 +199,11 @@ impl fmt::Display for Finding {
             }
             Self::MemoryKillsUnseen => f.write_str("whether the kernel did that for memory cannot be seen here"),
             Self::FromOutside { signal, slurm } => {
-                write!(f, "ended by {} from outside, not by gymrun", name(*signal))?;
+                let name = name(*signal);
+                write!(
+                    f,
+                    "ended by {name}, which gymrun did not send: from outside, or from one of its own processes"
+                )?;
                 if *slurm {
                     f.write_str(" (Slurm sends it at `scancel`, at the time limit and when a job is preempted)")?;
                 }

@@ -16,6 +16,10 @@ use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("a_signal_from_outside_is_called_that", a_signal_from_outside_is_called_that),
+    (
+        "a_signal_of_a_unit_to_itself_is_not_laid_at_the_door_of_others",
+        a_signal_of_a_unit_to_itself_is_not_laid_at_the_door_of_others,
+    ),
     ("what_gymrun_stops_needs_no_explanation", what_gymrun_stops_needs_no_explanation),
     ("a_limit_that_was_hit_is_named", a_limit_that_was_hit_is_named),
     ("faults_and_codes_of_shells_are_read", faults_and_codes_of_shells_are_read),
@@ -78,11 +82,26 @@ fn a_signal_from_outside_is_called_that() {
         assert_eq!(found.len(), 1, "{process}");
         assert_eq!(kinds(found[0]), ["from_outside"], "{process}");
         assert_eq!(found[0]["findings"][0]["signal"], json!(signal as i32));
-        let said = format!("ended by {signal} from outside, not by gymrun");
+        let said = format!("ended by {signal}, which gymrun did not send: from outside, ");
         assert!(text(found[0]).starts_with(&said), "{}", text(found[0]));
     }
     // The last word on the terminal has it, too.
-    assert!(ended.stderr.contains("ended by SIGTERM from outside, not by gymrun"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ended by SIGTERM, which gymrun did not send: from outside, "), "{}", ended.stderr);
+}
+
+/// Nobody learns who sent a signal, so nobody is accused.
+fn a_signal_of_a_unit_to_itself_is_not_laid_at_the_door_of_others() {
+    let by_its_child = shell("sh -c 'kill -9 $PPID'; exit 0");
+    let ended = job(&json!({
+        "services": {"child": {"command": by_its_child, "type": "task", "on_exit": "ignore"}},
+        "driver": {"command": shell("kill -9 $$")},
+    }));
+    assert_eq!(ended.code, Some(137), "{}", ended.stderr);
+    for process in ["child", "driver"] {
+        let said = "ended by SIGKILL, which gymrun did not send: from outside, or from one of its own processes";
+        let found = explanations(&ended, process);
+        assert!(text(found[0]).starts_with(said), "{process}: {}", found[0]);
+    }
 }
 
 fn what_gymrun_stops_needs_no_explanation() {
