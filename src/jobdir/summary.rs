@@ -195,7 +195,8 @@ impl Summary {
                 self.fail(process, format!("not ready after {after_seconds} s, last answer: {answer}"));
             }
             EventKind::ProcessHung { process, failures, answer } => {
-                self.fail(process, format!("hung: {failures} bad answers in a row, the last: {answer}"));
+                let often = counted(*failures, "time", "times in a row");
+                self.fail(process, format!("failed its liveness probe {often}, last answer: {answer}"));
             }
             EventKind::ProcessRestarting { process, .. } => self.change(process, |p| p.restarts += 1),
             EventKind::SpawnFailed { process, message, .. } => self.fail(process, message.clone()),

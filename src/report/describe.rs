@@ -47,7 +47,8 @@ fn sentence(kind: &EventKind) -> Option<String> {
             format!("{process}: {status}{when}, after {after_seconds:.3} s")
         }
         EventKind::ProcessHung { process, failures, answer } => {
-            format!("{process}: hangs, {failures} bad answers in a row, the last: {answer}")
+            let often = counted(*failures, "time", "times in a row");
+            format!("{process}: failed its liveness probe {often}, last answer: {answer}")
         }
         EventKind::ProcessRestarting { process, number, limit, backoff_seconds } => {
             format!("{process}: restart {number} of {limit} after {backoff_seconds} s")
@@ -163,5 +164,15 @@ mod tests {
                 "  [policy] CUDA boom"
             ]
         );
+    }
+
+    #[test]
+    fn bad_answers_are_counted_and_told_as_they_were() {
+        let said = |failures| {
+            let kind = EventKind::ProcessHung { process: "a".into(), failures, answer: "connection refused".into() };
+            describe(&Event { time: 0, elapsed: Duration::ZERO, kind }).join("\n")
+        };
+        assert!(said(1).ends_with(" a: failed its liveness probe 1 time, last answer: connection refused"));
+        assert!(said(3).ends_with(" a: failed its liveness probe 3 times in a row, last answer: connection refused"));
     }
 }

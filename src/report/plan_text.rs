@@ -100,7 +100,8 @@ fn process(text: &mut String, unit: &Unit) {
     if let Some(liveness) = &unit.liveness {
         let kind = serde_json::to_value(&liveness.question.kind).unwrap_or_default();
         let (interval, threshold) = (liveness.interval_seconds, liveness.failure_threshold);
-        let _ = writeln!(text, "  alive      {}, each {interval} s, hangs after {threshold} bad answers", brief(&kind));
+        let bad = counted(threshold, "bad answer", "bad answers in a row");
+        let _ = writeln!(text, "  alive      {}, each {interval} s, stopped after {bad}", brief(&kind));
     }
     match unit.on_exit {
         OnExit::Restart(policy) => {

@@ -14,6 +14,7 @@ use super::machine::{Action, Input, UnitId, rules};
 use super::outbox::Outbox;
 use super::restarts::Restarts;
 use super::state::{State, step};
+use crate::diag::counted;
 use crate::events::{EventKind, ExitStatus, Sink};
 use crate::plan::{OnExit, Plan};
 
@@ -253,7 +254,8 @@ impl<H: Host> Engine<H> {
             Action::Hung(unit) => {
                 let Answer { failures, text: answer, .. } = std::mem::take(&mut self.answers[unit]);
                 let spent = self.used_up(unit);
-                self.failures[unit] = Some(format!("hung{spent}: {failures} bad answers in a row, the last: {answer}"));
+                let often = counted(failures, "time", "times in a row");
+                self.failures[unit] = Some(format!("failed its liveness probe {often}{spent}, last answer: {answer}"));
                 self.outbox.say(EventKind::ProcessHung { process: self.name(unit), failures, answer });
             }
             Action::Restart(unit) => {

@@ -22,6 +22,7 @@ pub const CASES: &[Case] = &[
     ("a_program_that_is_missing_is_not_tried_again", a_program_that_is_missing_is_not_tried_again),
     ("a_server_that_never_gets_ready_is_tried_again", a_server_that_never_gets_ready_is_tried_again),
     ("a_server_that_hangs_ends_the_job", a_server_that_hangs_ends_the_job),
+    ("a_bad_answer_is_told_as_what_it_is", a_bad_answer_is_told_as_what_it_is),
     ("a_server_that_hangs_is_started_again", a_server_that_hangs_is_started_again),
     ("a_server_that_hangs_may_be_done_without", a_server_that_hangs_may_be_done_without),
     ("a_stop_does_not_wait_for_a_back_off", a_stop_does_not_wait_for_a_back_off),
@@ -223,7 +224,21 @@ fn a_server_that_hangs_ends_the_job() {
     let ended = begin(&hangs(), "hang").end();
     assert_eq!((ended.code, ended.class()), (Some(125), "process_died"));
     assert_eq!(ended.the("process_hung", "a")["failures"], json!(2));
-    assert!(ended.stderr.contains("hung"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 times in a row, last answer: no answer within 0.2 s"), "{}", ended.stderr);
+}
+
+fn a_bad_answer_is_told_as_what_it_is() {
+    let closes = server("listen:own4:${port:self}:200:closes=@DIR/bad forever");
+    for (a, liveness, answer) in [
+        (closes, json!({}), "connection refused"),
+        (server("serve:${port:self}:/health=200 forever"), json!({"path": "/alive"}), "404 at /alive"),
+        (server("serve:${port:self} forever"), json!({"type": "exec", "command": ["sh", "-c", "exit 7"]}), "exited 7"),
+    ] {
+        let ended = begin(&with(a, "liveness", liveness), "bad").end();
+        assert_eq!((ended.code, ended.class()), (Some(125), "process_died"), "{}", ended.stderr);
+        let said = format!("`a` failed its liveness probe 2 times in a row, last answer: {answer}");
+        assert!(ended.stderr.contains(&said), "no {said} in {}", ended.stderr);
+    }
 }
 
 fn a_server_that_hangs_is_started_again() {

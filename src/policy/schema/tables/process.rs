@@ -62,7 +62,7 @@ pub const PROCESS_KEYS: &[Key] = &[
         "liveness",
         Type::OneOf(&[Type::Off, Type::Table(&LIVENESS)]),
         "off",
-        "asked for as long as it is ready: one that hangs is stopped, and `on_exit` decides",
+        "asked for as long as it is ready: one that gives too many bad answers is stopped, and `on_exit` decides",
     ),
     with(
         "on_exit",
@@ -156,7 +156,12 @@ pub const LIVENESS: Table = Table {
         QUESTION_KEYS,
         &[
             with("interval_seconds", Type::Num(true), "10", "between two probes"),
-            with("failure_threshold", COUNT, "3", "that many bad answers in a row: it hangs"),
+            with(
+                "failure_threshold",
+                COUNT,
+                "3",
+                "that many bad answers in a row (none in time, a refused connection, a wrong status): it is stopped",
+            ),
         ],
     ],
     without: &[],
