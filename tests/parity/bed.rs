@@ -51,9 +51,20 @@ pub async fn records(case: Case, script: impl AsyncFn(&mut Side)) -> Option<(Vec
     let run = async |program: Vec<String>| {
         let mut side = Side::start(&program, &case).await;
         script(&mut side).await;
-        side.record()
+        side
     };
-    let (ours, theirs) = tokio::join!(run(ours), run(theirs));
+    let reference = async || {
+        // It listens to signals a moment after its ports are open: one that comes before that kills it.
+        for _ in 0..10 {
+            let side = run(theirs.clone()).await;
+            if !side.was_killed() {
+                return side;
+            }
+        }
+        panic!("the reference was killed by each stop");
+    };
+    let (ours, theirs) = tokio::join!(run(ours), reference());
+    let (ours, theirs) = (ours.record(), theirs.record());
     assert!(!theirs.is_empty(), "the script recorded nothing");
     Some((ours, theirs))
 }

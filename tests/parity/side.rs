@@ -25,6 +25,7 @@ pub struct Side {
     pub target: Target,
     normaliser: Normaliser,
     rows: Vec<Value>,
+    killed: bool,
 }
 
 /// A body of a request.
@@ -60,7 +61,7 @@ impl Side {
         // Without certificates, which take longer to read than all requests.
         let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         let client = client.tls_certs_only([]).build().expect("a client");
-        let mut side = Self { folder, ports, program, client, target, normaliser, rows: Vec::new() };
+        let mut side = Self { folder, ports, program, client, target, normaliser, rows: Vec::new(), killed: false };
         for (name, port) in
             PORTS.iter().zip(ports).take(3).filter(|(name, _)| case.config.contains(&format!("${name}")))
         {
@@ -170,7 +171,13 @@ impl Side {
     pub async fn stop(&mut self) {
         self.program.signal(nix::sys::signal::Signal::SIGTERM);
         let status = eventually_async("the collector's end", async || self.program.status()).await;
+        self.killed |= status.code().is_none();
         self.row(json!({"exit": status.code()}));
+    }
+
+    /// Whether a signal ended it.
+    pub fn was_killed(&self) -> bool {
+        self.killed
     }
 
     /// Records the messages of an output file, one by one.
