@@ -327,7 +327,7 @@ pub fn items_word(signal: Signal) -> &'static str {
 
 /// So many items of a signal, in words.
 #[must_use]
-pub fn counted_items<N: Display + PartialEq + From<u8>>(signal: Signal, count: N) -> String {
+pub fn counted_items<N: Copy + Display + PartialEq + From<u8>>(signal: Signal, count: N) -> String {
     let many = items_word(signal);
     counted(count, many.trim_end_matches('s'), many)
 }

@@ -24,7 +24,7 @@ pub fn bytes(count: u64) -> String {
 
 /// A count with the words that go with it: those for one, or those for any other count.
 #[must_use]
-pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, one: &str, many: &str) -> String {
     let words = if count == N::from(1) { one } else { many };
     format!("{count} {words}")
 }

@@ -246,8 +246,7 @@ impl<H: Host> Engine<H> {
                 self.failures[unit] =
                     Some(format!("was not ready after {after_seconds} s{spent}, last answer: {answer}"));
                 let process = self.name(unit);
-                let last_lines = Vec::new();
-                let kind = EventKind::ProcessNotReady { process, after_seconds, answer, last_lines };
+                let kind = EventKind::ProcessNotReady { process, after_seconds, answer, last_lines: Vec::new() };
                 self.say_after_look(unit, kind, true, None);
             }
             Action::Guard(unit) => self.host.guard(unit),
