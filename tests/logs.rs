@@ -48,6 +48,28 @@ driver:
 }
 
 #[test]
+fn what_cannot_be_read_of_logs_keeps_nothing_else_from_being_shown() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| scratch.path().join("logs").join(name);
+    for (name, text) in [("a.log", "a\n"), ("p.log", "new\n"), ("p.log.1", "older\n"), ("z.log", "z\n")] {
+        std::fs::create_dir_all(at("p.log.2")).expect("a directory");
+        std::fs::write(at(name), text).expect("writes");
+    }
+    // Of a log of its own name a link to nowhere is left.
+    std::os::unix::fs::symlink("nowhere", at("a.log.1")).expect("a link");
+    let directory = scratch.path().display().to_string();
+    let ended = logs(&[&directory]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(125), "[a] a\n[p] older\n[p] new\n[z] z\n"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("error: cannot read `").count(), 2, "{}", ended.stderr);
+    for name in ["a.log.1", "p.log.2"] {
+        assert!(ended.stderr.contains(&format!("cannot read `{}`: ", at(name).display())), "{}", ended.stderr);
+    }
+    let ended = logs(&[&directory, "p"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(125), "older\nnew\n"), "{}", ended.stderr);
+    assert_eq!(logs(&[&directory, "z"]).code, Some(0));
+}
+
+#[test]
 fn a_log_that_cannot_be_rotated_is_refused_before_anything_starts() {
     let job = Job::new(
         "job.lua",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::LogsArguments;
 use crate::diag::{Problem, exit, render};
-use crate::files::LogFiles;
+use crate::files::{LogFiles, Unreadable};
 use crate::plan::older_log;
 
 /// The word for the newest job directory.
@@ -13,7 +13,7 @@ const LATEST: &str = "latest";
 /// How much is printed at once.
 const PIECE: usize = 64 * 1024;
 
-/// Prints them; 2 if there is no such job or process.
+/// Prints what can be read of them; 2 if there is no such job or process, 125 if something could not be read or written.
 pub(super) fn run(arguments: &LogsArguments) -> i32 {
     let logs = match find(arguments) {
         Ok(logs) => logs,
@@ -21,40 +21,50 @@ pub(super) fn run(arguments: &LogsArguments) -> i32 {
     };
     let several = logs.len() > 1;
     let mut out = io::stdout().lock();
+    let mut code = exit::OK;
     for (name, path) in &logs {
         let prefix = several.then(|| format!("[{name}] "));
-        let reading = |error: &io::Error| Problem::new(format!("cannot read `{}`: {error}", path.display()));
-        let opened = LogFiles::open((0..).map(|number| older_log(path, number)))
-            .and_then(|files| files.last_lines(arguments.lines).map(|at| (files, at)));
-        let (files, mut at) = match opened {
-            Ok(opened) => opened,
-            Err(error) => return say(&reading(&error), exit::FAILED),
-        };
-        let mut line = prefix.as_deref().map(|prefix| Prefixed { prefix, in_line: false });
-        let mut buffer = vec![0; PIECE];
-        loop {
-            let count = match files.read_at(&mut buffer, at) {
-                Ok(count) => count,
-                Err(error) => return say(&reading(&error), exit::FAILED),
-            };
-            at += count as u64;
-            let written = match &mut line {
-                None => out.write_all(&buffer[..count]),
-                Some(line) => line.write(&buffer[..count], &mut out),
-            };
-            if let Err(error) = written.and_then(|()| out.flush()) {
-                return match error.kind() {
-                    // A reader that went away is nobody's error.
-                    io::ErrorKind::BrokenPipe => exit::OK,
-                    _ => say(&Problem::new(format!("cannot write to standard output: {error}")), exit::FAILED),
-                };
-            }
-            if count == 0 {
-                break;
+        let (files, unreadable) = LogFiles::open((0..).map(|number| older_log(path, number)));
+        for unreadable in unreadable {
+            code = say(&Problem::new(unreadable.to_string()), exit::FAILED);
+        }
+        match show(&files, arguments.lines, prefix.as_deref(), &mut out) {
+            Ok(()) => {}
+            Err(Failure::Read(unreadable)) => code = say(&Problem::new(unreadable.to_string()), exit::FAILED),
+            // A reader that went away is nobody's error.
+            Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return code,
+            Err(Failure::Write(error)) => {
+                return say(&Problem::new(format!("cannot write to standard output: {error}")), exit::FAILED);
             }
         }
     }
-    exit::OK
+    code
+}
+
+/// Why a log is not shown to its end.
+enum Failure {
+    Read(Unreadable),
+    Write(io::Error),
+}
+
+fn show(files: &LogFiles, lines: usize, prefix: Option<&str>, out: &mut impl Write) -> Result<(), Failure> {
+    let mut at = files.last_lines(lines).map_err(Failure::Read)?;
+    let mut line = prefix.map(|prefix| Prefixed { prefix, in_line: false });
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let read = files.read_at(&mut buffer, at);
+        // What could not be read ends what is shown.
+        let count = *read.as_ref().unwrap_or(&0);
+        at += count as u64;
+        let written = match &mut line {
+            None => out.write_all(&buffer[..count]),
+            Some(line) => line.write(&buffer[..count], out),
+        };
+        written.and_then(|()| out.flush()).map_err(Failure::Write)?;
+        if read.map_err(Failure::Read)? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 fn say(problem: &Problem, code: i32) -> i32 {

@@ -10,5 +10,5 @@ mod whole;
 
 pub use read::{open_file, read_file};
 pub use reserved::Reserved;
-pub use tail::LogFiles;
+pub use tail::{LogFiles, Unreadable};
 pub use whole::write_whole;

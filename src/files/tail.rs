@@ -3,61 +3,90 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::read::open_file;
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
 
+/// A file of a log that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read `{}`: {error}", path.display())]
+pub struct Unreadable {
+    path: PathBuf,
+    error: io::Error,
+}
+
 /// The files of one log, as long as they were when they were opened.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LogFiles {
-    /// Each with its length, the oldest first.
-    parts: Vec<(File, u64)>,
+    /// The oldest first.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    file: File,
+    length: u64,
+}
+
+impl Part {
+    fn open(path: &Path) -> io::Result<(Self, Option<(u64, u64)>)> {
+        let file = open_file(path)?;
+        let found = file.metadata()?;
+        Ok((Self { path: path.to_owned(), file, length: found.len() }, Some((found.dev(), found.ino()))))
+    }
 }
 
 impl LogFiles {
-    /// Opens the files of a log, the newest first; the first that is missing ends them.
-    ///
-    /// # Errors
-    /// The newest is not there, or one cannot be read or is no file.
-    pub fn open(newest_first: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
-        let mut parts: Vec<(File, u64)> = Vec::new();
+    /// Opens the files of a log, the newest first; the first that is not there ends them. One that is, and cannot be read or
+    /// is no file, is left out and told; so is the newest if there is none at all.
+    #[must_use]
+    pub fn open(newest_first: impl IntoIterator<Item = PathBuf>) -> (Self, Vec<Unreadable>) {
+        let mut parts: Vec<Part> = Vec::new();
+        let mut unreadable = Vec::new();
         let mut before = None;
-        for path in newest_first {
-            let file = match open_file(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !parts.is_empty() => break,
-                file => file?,
-            };
-            let found = file.metadata()?;
-            let identity = Some((found.dev(), found.ino()));
-            // A new one was begun since the one before this was opened.
-            if identity == before {
-                continue;
+        for (number, path) in newest_first.into_iter().enumerate() {
+            match Part::open(&path) {
+                // A new one was begun since the one before this was opened.
+                Ok((_, identity)) if identity == before => {}
+                Ok((part, identity)) => {
+                    before = identity;
+                    parts.push(part);
+                }
+                Err(error) => {
+                    let is_there = path.symlink_metadata().is_ok();
+                    if is_there || number == 0 {
+                        unreadable.push(Unreadable { path, error });
+                    }
+                    if !is_there {
+                        break;
+                    }
+                }
             }
-            before = identity;
-            parts.push((file, found.len()));
         }
         parts.reverse();
-        Ok(Self { parts })
+        (Self { parts }, unreadable)
     }
 
     /// All bytes of all files.
     #[must_use]
     pub fn length(&self) -> u64 {
-        self.parts.iter().map(|(_, length)| length).sum()
+        self.parts.iter().map(|part| part.length).sum()
     }
 
     /// Reads what there is from `at` on, at least one byte unless that is the end.
     ///
     /// # Errors
     /// What the system says.
-    pub fn read_at(&self, buffer: &mut [u8], mut at: u64) -> io::Result<usize> {
-        for (file, length) in &self.parts {
+    pub fn read_at(&self, buffer: &mut [u8], mut at: u64) -> Result<usize, Unreadable> {
+        for Part { path, file, length } in &self.parts {
             if at < *length {
                 let most = usize::try_from(length - at).unwrap_or(usize::MAX).min(buffer.len());
-                return file.read_at(&mut buffer[..most], at);
+                let read = file.read_at(&mut buffer[..most], at);
+                return read.map_err(|error| Unreadable { path: path.clone(), error });
             }
             at -= length;
         }
@@ -65,7 +94,7 @@ impl LogFiles {
     }
 
     /// Fills the buffer from `at` on; the rest of it stays as it is if there is less.
-    fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    fn fill(&self, buffer: &mut [u8], at: u64) -> Result<usize, Unreadable> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.read_at(&mut buffer[filled..], at + filled as u64)? {
@@ -80,7 +109,7 @@ impl LogFiles {
     ///
     /// # Errors
     /// What the system says.
-    pub fn end(&self, most: usize) -> io::Result<(Vec<u8>, bool)> {
+    pub fn end(&self, most: usize) -> Result<(Vec<u8>, bool), Unreadable> {
         let length = self.length();
         let from = length.saturating_sub(most as u64);
         let mut bytes = vec![0; usize::try_from(length - from).unwrap_or(most)];
@@ -93,7 +122,7 @@ impl LogFiles {
     ///
     /// # Errors
     /// What the system says.
-    pub fn last_lines(&self, count: usize) -> io::Result<u64> {
+    pub fn last_lines(&self, count: usize) -> Result<u64, Unreadable> {
         let length = self.length();
         let mut at = length;
         let mut buffer = vec![0; PIECE];
@@ -131,7 +160,8 @@ mod tests {
         for (path, piece) in paths.iter().zip(pieces.iter().rev()) {
             std::fs::write(path, piece).expect("writes");
         }
-        let files = LogFiles::open(paths).expect("opens");
+        let (files, unreadable) = LogFiles::open(paths);
+        assert!(unreadable.is_empty(), "{unreadable:?}");
         (scratch, files)
     }
 
@@ -164,6 +194,33 @@ mod tests {
         assert_eq!(files.last_lines(3).expect("reads"), 0);
         let (_scratch, empty) = log(&[b""]);
         assert_eq!((empty.last_lines(3).expect("reads"), empty.end(9).expect("reads")), (0, (Vec::new(), false)));
-        assert!(LogFiles::open([PathBuf::from("/nowhere/at/all")]).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_and_left_out() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let at = |number: u32| scratch.path().join(number.to_string());
+        let open = || {
+            let (files, unreadable) = LogFiles::open((0..).map(at));
+            let text = String::from_utf8(from(&files, 0)).expect("text");
+            (text, unreadable.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(open().1.len(), 1);
+        std::fs::write(at(0), "newest").expect("writes");
+        std::fs::create_dir(at(1)).expect("a directory");
+        std::fs::write(at(2), "oldest, ").expect("writes");
+        std::os::unix::fs::symlink(at(9), at(3)).expect("a link to nowhere");
+        std::fs::write(at(5), "of nobody").expect("writes");
+        let (text, told) = open();
+        assert_eq!(text, "oldest, newest");
+        assert_eq!(told.len(), 2, "{told:?}");
+        for (told, number) in told.iter().zip([1, 3]) {
+            assert!(told.starts_with(&format!("cannot read `{}`: ", at(number).display())), "{told}");
+        }
+        // Where nothing is to be had, that is said once.
+        for nowhere in ["/nowhere/at/all", "/dev/null/0"] {
+            let (files, unreadable) = LogFiles::open((0..).map(|_| PathBuf::from(nowhere)));
+            assert_eq!((files.length(), unreadable.len()), (0, 1));
+        }
     }
 }
