@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::say::print;
 use crate::collector::config::Config;
+use crate::collector::config::load::{Texts, load};
+use crate::collector::config::source::Source;
 use crate::collector::flush::flush;
-use crate::collector::load::{Texts, load};
 use crate::collector::log::Sink;
 use crate::collector::run::{Failure, Kept, Shed, Surroundings, run as run_collector};
-use crate::collector::source::Source;
 use crate::diag::{Problem, Problems, counted, render};
 use crate::process::{
     OsSignals, Told, keep_a_blocking_thread, set_up_allocator, shed_free_memory, shed_memory, take_all_descriptors,

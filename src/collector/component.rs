@@ -27,7 +27,7 @@ use super::counters::{Counters, Tally};
 use super::deadline::Deadline;
 use super::log::Log;
 use super::owed::Owed;
-use super::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::{Problem, counted, excerpt};
 use crate::otlp::{Payload, Signal};
 

@@ -11,18 +11,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::component::{Context, Running, Shared, until};
-use super::config::{Declared, declared};
 use super::counters::{Counters, Tally};
 use super::deadline::Deadline;
-use super::duration::about;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
-use super::load::{Environment, Expanded, read};
 use super::log::{Level, Log, Sink};
-use super::node::{Entry, Node, Value};
-use super::section::{Findings, Section};
-use super::source::Source;
 use super::storage::{Credentials, Storages};
+use crate::collector::config::duration::about;
+use crate::collector::config::load::{Environment, Expanded, read};
+use crate::collector::config::node::{Entry, Node, Value};
+use crate::collector::config::section::{Findings, Section};
+use crate::collector::config::source::Source;
+use crate::collector::config::{Declared, declared};
 use crate::diag::{Problem, Problems};
 use crate::otlp::Signal;
 

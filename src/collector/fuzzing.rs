@@ -6,21 +6,21 @@ use std::io;
 
 use bytes::Bytes;
 
-use super::config::Config;
-use super::encoding::{ENCODINGS, Unreadable};
-use super::grpc_message::unframe;
-use super::load;
 use super::ottl::{Conditions, ErrorMode, Group, Level, Scene, Style, walk};
-use super::source::Source;
 use super::storage::{Credential, decode, encode};
+use crate::collector::config::Config;
+use crate::collector::config::load;
+use crate::collector::config::source::Source;
+use crate::collector::net::encoding::{ENCODINGS, Unreadable};
+use crate::collector::net::grpc_message::unframe;
 use crate::diag::Problems;
 use crate::otlp::{Payload, Signal};
 
 pub use super::exporters::fuzzing::{grpc_answer, http_answer};
-pub use super::go_format::{Printable, format};
-pub use super::go_number::{parse_double, parse_integer};
-pub use super::pattern::{Pattern, compile as compile_pattern};
 pub use super::receivers::prometheus::fuzzing::{Scraped, relabel_pattern, scrape};
+pub use crate::collector::text::go_format::{Printable, format};
+pub use crate::collector::text::go_number::{parse_double, parse_integer};
+pub use crate::collector::text::pattern::{Pattern, compile as compile_pattern};
 
 /// Every name that a Content-Encoding may have.
 pub fn encodings() -> impl Iterator<Item = &'static str> {

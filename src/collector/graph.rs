@@ -14,13 +14,13 @@ use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
 use super::component::{Consumer, Context, Next, Outputs, Running, until};
-use super::config::{Components, Config};
 use super::counters::Tally;
 use super::deadline::Deadline;
 use super::entrance::{Counted, Head};
 use super::own::Watch;
-use super::pipelines::Pipeline;
 use super::storage::Storages;
+use crate::collector::config::pipelines::Pipeline;
+use crate::collector::config::{Components, Config};
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 
@@ -329,7 +329,7 @@ impl Builder {
 }
 
 /// The component of this id, out of its declaration.
-fn take<C: ?Sized>(declared: &mut [super::config::Declared<C>], id: &str) -> Option<Box<C>> {
+fn take<C: ?Sized>(declared: &mut [crate::collector::config::Declared<C>], id: &str) -> Option<Box<C>> {
     declared.iter_mut().find(|component| component.id == id)?.component.take()
 }
 

@@ -10,13 +10,13 @@ use super::component::{
     Built, Connector, Consumer, Context, Exporter, Extension, Next, Outputs, Processor, Receiver, Refusal, Running,
     Signals,
 };
-use super::config::{Components, Config, Declared};
 use super::deadline::Deadline;
 use super::graph::Graph;
-use super::load::read_text;
-use super::pipelines::Pipeline;
-use super::section::Findings;
 use super::testing::{context, spans};
+use crate::collector::config::load::read_text;
+use crate::collector::config::pipelines::Pipeline;
+use crate::collector::config::section::Findings;
+use crate::collector::config::{Components, Config, Declared};
 use crate::diag::{Problem, Problems};
 use crate::otlp::{Payload, Signal};
 
@@ -194,7 +194,7 @@ fn wired(exporter: &'static str, events: &Arc<Mutex<Vec<String>>>) -> Config {
         telemetry: super::own::Telemetry::default(),
         credentials: Vec::new(),
         warnings: Problems::new(),
-        secrets: super::secrets::Secrets::default(),
+        secrets: crate::collector::config::secrets::Secrets::default(),
     }
 }
 

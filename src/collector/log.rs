@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::secrets::Secrets;
+use crate::collector::config::secrets::Secrets;
 use crate::diag::counted;
 
 /// How much a line matters.

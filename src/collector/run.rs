@@ -8,16 +8,16 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::component::{Context, Shared, counted_items};
-use super::config::Config;
 use super::controls::{Controls, Requests, State};
 use super::counters::Counters;
 use super::delivery;
-use super::duration::about;
 use super::exporters::OpenedFiles;
 use super::graph::Graph;
 use super::log::Sink;
 use super::own::{Gatherer, Meters, OwnResource, Reader, Readers, with_defaults};
 use super::storage::Credentials;
+use crate::collector::config::Config;
+use crate::collector::config::duration::about;
 use crate::diag::Problem;
 
 /// What a run needs beside its configuration.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use super::component::{Consumer, Context, Refusal, Shared};
-use super::load;
 use super::log::{Level, Log};
-use super::section::{Findings, Section};
+use crate::collector::config::load;
+use crate::collector::config::section::{Findings, Section};
 use crate::otlp::wire::Writer;
 use crate::otlp::{Payload, Signal};
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::sending::Outcome;
 use super::{otlp_grpc, otlp_http};
-use crate::collector::secrets::Secrets;
+use crate::collector::config::secrets::Secrets;
 use crate::otlp::Signal;
 
 /// What is said of the answer to an OTLP/HTTP request.

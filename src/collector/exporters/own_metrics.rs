@@ -11,7 +11,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use super::sending::{Compression, Pem, Retry, Tls, read_headers};
 use super::{otlp_grpc, otlp_http};
 use crate::collector::component::Exporter;
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// What both kinds of exporter are told.

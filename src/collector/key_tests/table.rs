@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{exporters, processors, receivers};
 use crate::collector::config::Config;
-use crate::collector::load::read_text;
-use crate::collector::section::Findings;
+use crate::collector::config::load::read_text;
+use crate::collector::config::section::Findings;
 use crate::diag::{Problem, Severity};
 
 /// One component: its section and type, the keys that it cannot do without, and rows of YAML.

@@ -7,10 +7,10 @@ use super::functions::Function;
 use super::place::Place;
 use super::scene::Scene;
 use super::value::Value;
-use crate::collector::glob;
-use crate::collector::go_number::{parse_double, parse_integer, truncate};
-use crate::collector::pattern::{self, Pattern};
-use crate::collector::value_text::as_text;
+use crate::collector::text::glob;
+use crate::collector::text::go_number::{parse_double, parse_integer, truncate};
+use crate::collector::text::pattern::{self, Pattern};
+use crate::collector::text::value_text::as_text;
 use crate::otlp::{KeyValue, Text};
 
 /// A parameter of a function.

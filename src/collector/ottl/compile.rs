@@ -10,8 +10,8 @@ use super::place::{self, Field, Place};
 use super::syntax::{self, Value as Written};
 use super::value::{Value, compare};
 use super::{Fault, Faults};
-use crate::collector::glob::Glob;
-use crate::collector::letter_case::camel;
+use crate::collector::text::glob::Glob;
+use crate::collector::text::letter_case::camel;
 use crate::otlp::Text;
 
 /// What the names in a statement mean.

@@ -8,7 +8,7 @@ use super::place::{Field, Place, PointField};
 use super::scene::{DATA, PointKind, Scene};
 use super::trace_state;
 use super::value::{MessageKind, Value};
-use crate::collector::value_text::as_text;
+use crate::collector::text::value_text::as_text;
 use crate::otlp::wire;
 use crate::otlp::{AnyValue, Edit, KeyValue, Text};
 

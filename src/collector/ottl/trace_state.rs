@@ -1,6 +1,6 @@
 //! The W3C trace state: a list of at most 32 members `key=value`, the newest first.
 
-use crate::collector::trace_state::{is_key, is_value};
+use crate::collector::text::trace_state::{is_key, is_value};
 
 const MOST_MEMBERS: usize = 32;
 

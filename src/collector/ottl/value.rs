@@ -7,7 +7,7 @@ use bytes::Bytes;
 use data_encoding::HEXLOWER;
 
 use super::syntax::Comparison;
-use crate::collector::value_text::{Flavour, json, json_double, write_quoted};
+use crate::collector::text::value_text::{Flavour, json, json_double, write_quoted};
 use crate::otlp::{AnyValue, KeyValue, Text, same_list, same_map};
 
 /// A value while a statement runs. Lists come in several kinds, which the reference does not compare with each other.

@@ -8,11 +8,11 @@ use super::page::{Constant, Style};
 use super::pull::Pull;
 use super::push::Push;
 use super::readers::Reader;
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
+use crate::collector::config::service::{Reference, references};
 use crate::collector::exporters::read_own_exporter;
-use crate::collector::host;
-use crate::collector::node::{Node, Value};
-use crate::collector::section::Section;
-use crate::collector::service::{Reference, references};
+use crate::collector::net::host;
 use crate::diag::Problem;
 use crate::otlp::AnyValue;
 

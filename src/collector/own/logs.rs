@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value as Json};
 
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::collector::log::{Form, Level, Log, Sink};
-use crate::collector::node::{Node, Value};
-use crate::collector::section::Section;
 use crate::diag::Problem;
 
 /// Where lines go.

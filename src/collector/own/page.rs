@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::family::{Family, Label, Labels, Number, Point};
 use super::instruments::{Instrument, InstrumentKind};
-use crate::collector::go_format::shortest;
-use crate::collector::value_text::as_text;
+use crate::collector::text::go_format::shortest;
+use crate::collector::text::value_text::as_text;
 use crate::otlp::AnyValue;
 
 /// How names and labels are written.

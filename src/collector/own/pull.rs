@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::gather::Gatherer;
 use super::page::{Style, render};
-use crate::collector::accept::Connections;
 use crate::collector::component::Context;
-use crate::collector::http_server::{self, Patience};
-use crate::collector::listen::listen;
+use crate::collector::net::accept::Connections;
+use crate::collector::net::http_server::{self, Patience};
+use crate::collector::net::listen::listen;
 use crate::diag::Problem;
 
 /// Where the page is and how it looks.

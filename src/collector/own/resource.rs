@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::collector::value_text::as_text;
+use crate::collector::text::value_text::as_text;
 use crate::otlp::AnyValue;
 
 /// Attributes in the order of their names.

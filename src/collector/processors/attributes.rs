@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use super::actions::{self, Action};
 use super::matching::{self, Matching};
 use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals};
+use crate::collector::config::section::Section;
 use crate::collector::ottl::{Level, Scene, walk};
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Edit, Payload, Signal};
 

@@ -11,8 +11,8 @@ use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals};
+use crate::collector::config::section::Section;
 use crate::collector::run::Shed;
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 use crate::procfs::{Proc, own_anonymous_memory};

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::actions::{self, Action};
 use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Signals};
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 

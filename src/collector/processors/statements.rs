@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::collector::node::{Node, Value};
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::collector::ottl::{ErrorMode, Level};
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::collector::node::{Node, Value};
+use crate::collector::config::node::{Node, Value};
 use crate::otlp::{AnyValue, KeyValue, Payload};
 
 /// A variable (or file) and its value.

@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use super::spool::requests_in;
 use super::{Credentials, Spool};
 use crate::collector::component::Context;
-use crate::collector::percent;
+use crate::collector::text::percent;
 use crate::diag::{Problem, counted};
 use crate::otlp::Signal;
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::connector::SpanMetrics;
 use super::dimensions::{Dimensions, Named};
 use crate::collector::component::{Connector, Factory, Signals};
-use crate::collector::duration::parse_duration;
-use crate::collector::glob::Glob;
-use crate::collector::node::Value;
-use crate::collector::section::Section;
+use crate::collector::config::duration::parse_duration;
+use crate::collector::config::node::Value;
+use crate::collector::config::section::Section;
+use crate::collector::text::glob::Glob;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, Signal};
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use indexmap::IndexMap;
 
-use crate::collector::glob::Glob;
-use crate::collector::value_text::as_text;
+use crate::collector::text::glob::Glob;
+use crate::collector::text::value_text::as_text;
 use crate::otlp::wire::Writer;
 use crate::otlp::{AnyValue, Attributes, KeyValue, Resource, SpanView, ValueView};
 

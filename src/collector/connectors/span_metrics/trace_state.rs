@@ -3,7 +3,7 @@
 //! `ot=th:T` says that spans below the threshold T (hexadecimal digits of a 56-bit fraction) were left out, so that
 //! each one that is there stands for 2^56 / (2^56 - T). A trace state that is not valid as a whole says nothing.
 
-use crate::collector::trace_state::{is_key, is_value};
+use crate::collector::text::trace_state::{is_key, is_value};
 
 /// 2^56: the number of thresholds.
 const ALL: u64 = 1 << 56;

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use super::super::sending::Queue;
 use super::text;
 use crate::collector::component::{Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Signals};
+use crate::collector::config::section::Section;
 use crate::collector::own::{Count, Families, IN_FLIGHT, Meters, Number, SENT, labels, of};
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 

@@ -13,8 +13,8 @@ use super::writer::{Writer, Writers};
 use crate::collector::component::{
     Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Running, Signals,
 };
+use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 

@@ -12,8 +12,8 @@ use tokio::sync::Mutex;
 use super::config::Settings;
 use super::writer::{Writer, Writers};
 use crate::collector::component::{Built, Consumer, Context, Refusal, Running};
+use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, Payload, Resource};
 

@@ -8,8 +8,8 @@ use data_encoding::BASE64_NOPAD;
 
 use super::super::sending::{Outcome, PartialSuccess, for_each_field, shown};
 use crate::collector::component::Refusal;
-use crate::collector::percent;
-use crate::collector::secrets::Secrets;
+use crate::collector::config::secrets::Secrets;
+use crate::collector::text::percent;
 use crate::otlp::wire::Value;
 
 /// The codes that are tried again.

@@ -18,9 +18,9 @@ use tower::{Service as _, ServiceExt as _};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
-use crate::collector::host::{bare, is_proxied};
 use crate::collector::log::Log;
-use crate::collector::tls::connection_words;
+use crate::collector::net::host::{bare, is_proxied};
+use crate::collector::net::tls::connection_words;
 use crate::diag::Problem;
 
 /// How long it may take to connect.

@@ -11,7 +11,7 @@ use super::super::sending::{Compression, Lanes, Queue, Retry, Tls, Way, read_hea
 use super::channel;
 use super::transport::Grpc;
 use crate::collector::component::{Built, Context, EVERY_SIGNAL, Exporter, Factory, Signals};
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

@@ -14,11 +14,11 @@ use super::answer::{self, Message};
 use super::channel::words;
 use super::config::Settings;
 use crate::collector::component::Refusal;
-use crate::collector::duration::about;
-use crate::collector::grpc_message::{PREFIX, encoding_of, frame, service, unframe};
-use crate::collector::host::bare;
+use crate::collector::config::duration::about;
+use crate::collector::config::secrets::Secrets;
+use crate::collector::net::grpc_message::{PREFIX, encoding_of, frame, service, unframe};
+use crate::collector::net::host::bare;
 use crate::collector::own::{Label, Labels, labels};
-use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
 /// How much of an answer is read, as in the reference.

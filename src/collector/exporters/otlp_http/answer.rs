@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::sending::{Outcome, PartialSuccess, for_each_field, shown};
 use crate::collector::component::Refusal;
-use crate::collector::secrets::Secrets;
+use crate::collector::config::secrets::Secrets;
 use crate::otlp::Signal;
 use crate::otlp::wire::Value;
 

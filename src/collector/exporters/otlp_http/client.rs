@@ -9,9 +9,9 @@ use reqwest::{Client, Url, redirect};
 
 use super::super::sending::TLS_KEYS;
 use super::config::Settings;
-use crate::collector::host::{Renamed, bare, is_here, is_proxied};
 use crate::collector::log::Log;
-use crate::collector::tls::{connection_words, is_name};
+use crate::collector::net::host::{Renamed, bare, is_here, is_proxied};
+use crate::collector::net::tls::{connection_words, is_name};
 use crate::diag::Problem;
 
 /// A client for each of the URLs, which are changed, as the headers are, where the server's name is overridden. What is on

@@ -13,8 +13,8 @@ use super::super::sending::{Compression, Lanes, Queue, Retry, Tls, Way, read_hea
 use super::client;
 use super::transport::Http;
 use crate::collector::component::{Built, Context, EVERY_SIGNAL, Exporter, Factory, Signals};
-use crate::collector::percent;
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
+use crate::collector::text::percent;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 
@@ -208,8 +208,8 @@ mod tests {
     fn what_an_endpoint_is_told_in_secret_is_kept_from_every_text() {
         let yaml = "endpoint: \"https://us%65r-one:p%40ss-word@x:1/?api=s3cr3t%21\"\n\
                     headers: {Authorization: Bearer t0ken-1, X-Tenant: tenant-1}\n";
-        let findings = crate::collector::section::Findings::new("c.yaml");
-        let node = crate::collector::load::read_text(yaml, &|_| None, &findings).expect("YAML");
+        let findings = crate::collector::config::section::Findings::new("c.yaml");
+        let node = crate::collector::config::load::read_text(yaml, &|_| None, &findings).expect("YAML");
         Section::read(&findings, &node, "", 1, |section| drop(read(section)));
         let secrets = findings.secrets.into_inner();
         let basic = BASE64.encode(b"user-one:p@ss-word");

@@ -12,8 +12,8 @@ use super::super::sending::{Compression, Outcome, PartialSuccess, Transport};
 use super::answer;
 use super::client::words;
 use crate::collector::component::Refusal;
+use crate::collector::config::secrets::Secrets;
 use crate::collector::own::{Label, Labels, labels};
-use crate::collector::secrets::Secrets;
 use crate::otlp::{Payload, Signal};
 
 /// How much of an answer is read.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use bytes::Bytes;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// How a request is packed.

@@ -2,8 +2,8 @@
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::collector::node::{Node, Value};
-use crate::collector::section::Section;
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 const KEY: &str = "headers";

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::collector::component::Refusal;
-use crate::collector::secrets::Secrets;
+use crate::collector::config::secrets::Secrets;
 use crate::diag::excerpt;
 use crate::otlp::wire::{Reader, Value};
 

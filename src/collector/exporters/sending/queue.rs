@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Payload;
 

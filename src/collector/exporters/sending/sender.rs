@@ -11,8 +11,8 @@ use super::backoff::{Backoff, Retry};
 use super::meter::LaneMeter;
 use super::outcome::{Outcome, PartialSuccess};
 use crate::collector::component::{Context, Refusal, counted_items};
+use crate::collector::config::duration::about;
 use crate::collector::counters::Tally;
-use crate::collector::duration::about;
 use crate::collector::own::Labels;
 use crate::otlp::{Payload, Signal};
 

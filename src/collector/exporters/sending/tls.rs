@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rustls::ClientConfig;
 
+use crate::collector::config::section::Section;
 use crate::collector::log::Log;
-use crate::collector::section::Section;
-use crate::collector::tls::{Keys, Material, Version};
+use crate::collector::net::tls::{Keys, Material, Version};
 use crate::diag::Problem;
 
 /// How the settings are named in what is said about a connection.

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::collector::component::{Context, Extension, Factory, Running, Signals};
+use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
-use crate::collector::section::Section;
 use crate::collector::storage::Storages;
 use crate::diag::Problem;
 

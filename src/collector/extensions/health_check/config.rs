@@ -3,8 +3,8 @@
 use axum::http::HeaderMap;
 
 use crate::collector::component::{Extension, Factory, Signals};
-use crate::collector::http_server::{Patience, response_headers};
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
+use crate::collector::net::http_server::{Patience, response_headers};
 use crate::diag::Problem;
 
 /// The kind.

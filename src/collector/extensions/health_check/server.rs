@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Settings;
-use crate::collector::accept::Connections;
 use crate::collector::component::{Context, Extension, Running, ended, until};
+use crate::collector::config::duration::go_text;
 use crate::collector::controls::{Controls, State};
 use crate::collector::deadline::Deadline;
-use crate::collector::duration::go_text;
-use crate::collector::http_server::serve;
-use crate::collector::listen::listen;
+use crate::collector::net::accept::Connections;
+use crate::collector::net::http_server::serve;
+use crate::collector::net::listen::listen;
 use crate::diag::Problem;
 use crate::procfs::Proc;
 
@@ -192,7 +192,7 @@ mod tests {
             path: "/".into(),
             bodies: None,
             response_headers: axum::http::HeaderMap::new(),
-            patience: crate::collector::http_server::Patience::default(),
+            patience: crate::collector::net::http_server::Patience::default(),
         };
         let controls = context("extensions/health_check").controls;
         // Of this port the kernel knows nothing: whose a connection is does not count then.

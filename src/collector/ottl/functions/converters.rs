@@ -8,9 +8,9 @@ use super::super::context::Level;
 use super::super::scene::{PointKind, Scene};
 use super::super::value::{Value, time_text};
 use super::{Function, converter, required, texts};
-use crate::collector::duration::go_text;
-use crate::collector::go_format::{Printable, format};
-use crate::collector::value_text::{Flavour, json};
+use crate::collector::config::duration::go_text;
+use crate::collector::text::go_format::{Printable, format};
+use crate::collector::text::value_text::{Flavour, json};
 use crate::otlp::{AnyValue, Edit, KeyValue, Text, parse_json};
 
 pub(super) const CONVERTERS: &[Function] = &[

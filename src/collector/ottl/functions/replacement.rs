@@ -5,8 +5,8 @@ use super::super::expression::Expression;
 use super::super::scene::Scene;
 use super::super::value::Value;
 use super::{Function, Run, optional, required};
-use crate::collector::go_format::{self, Printable};
-use crate::collector::pattern::Pattern;
+use crate::collector::text::go_format::{self, Printable};
+use crate::collector::text::pattern::Pattern;
 use crate::otlp::Text;
 
 /// The parameters that [`Replacement::of`] reads: the last ones of each of these editors.

@@ -5,7 +5,7 @@ use super::super::keys::entry;
 use super::super::value::Value;
 use super::converters::empty_map;
 use super::{Function, converter, optional, required};
-use crate::collector::letter_case::{camel, lower, snake, upper};
+use crate::collector::text::letter_case::{camel, lower, snake, upper};
 use crate::diag::counted;
 use crate::otlp::Text;
 

@@ -3,9 +3,9 @@
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 
-use crate::collector::go_number::{parse_double, parse_integer, truncate};
-use crate::collector::pattern::Pattern;
-use crate::collector::value_text::as_text;
+use crate::collector::text::go_number::{parse_double, parse_integer, truncate};
+use crate::collector::text::pattern::Pattern;
+use crate::collector::text::value_text::as_text;
 use crate::otlp::{AnyValue, KeyValue, Text};
 
 /// What is done, to which key.

@@ -1,9 +1,9 @@
 //! What an action is told.
 
 use super::action::{Action, Keys, Source, Target, When};
-use crate::collector::node::{Node, Value};
-use crate::collector::pattern::{self, Pattern};
-use crate::collector::section::Section;
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
+use crate::collector::text::pattern::{self, Pattern};
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, KeyValue, Text};
 
@@ -189,7 +189,7 @@ pub(in crate::collector::processors) fn any_value(node: &Node, whole: bool) -> R
             AnyValue::Array(items.iter().map(|item| any_value(item, false)).collect::<Result<_, _>>()?)
         }
         Value::Map(entries) => {
-            let one = |entry: &crate::collector::node::Entry| {
+            let one = |entry: &crate::collector::config::node::Entry| {
                 any_value(&entry.node, false).map(|value| KeyValue::new(entry.key.as_str(), value))
             };
             AnyValue::Map(entries.iter().map(one).collect::<Result<_, _>>()?)

@@ -16,9 +16,9 @@ use super::meter::BatchMeter;
 use crate::collector::component::{
     Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals, guarded,
 };
+use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
 use crate::collector::owed::Owed;
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 

@@ -6,9 +6,9 @@ use super::super::matching::{self, Matching, Properties};
 use super::super::statements::{context, error_mode, inner_list, list, texts};
 use super::processor::{Pass, Settings, Step, Test};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
-use crate::collector::node::{Node, Value};
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::collector::ottl::{Conditions, ErrorMode, Level, Wrong};
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

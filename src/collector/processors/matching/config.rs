@@ -2,8 +2,8 @@
 
 use super::super::actions::any_value;
 use super::properties::{Attributes, Library, MatchType, Matching, Properties, Texts};
-use crate::collector::node::Value;
-use crate::collector::section::Section;
+use crate::collector::config::node::Value;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, SPAN_KINDS, Signal};
 

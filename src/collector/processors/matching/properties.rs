@@ -1,8 +1,8 @@
 //! What an item is compared with.
 
 use crate::collector::ottl::{Level, Scene};
-use crate::collector::pattern::{self, Pattern};
-use crate::collector::value_text::as_text;
+use crate::collector::text::pattern::{self, Pattern};
+use crate::collector::text::value_text::as_text;
 use crate::otlp::{AnyValue, KeyValue, SPAN_KINDS, Text, same};
 
 /// What a resource without a service name is called here.

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use super::super::statements::{context, error_mode, inner_list, list, texts};
 use super::processor::{Member, Settings};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
-use crate::collector::node::Node;
+use crate::collector::config::node::Node;
+use crate::collector::config::section::Section;
 use crate::collector::ottl::{ErrorMode, Group, Level, Style};
-use crate::collector::section::Section;
 use crate::diag::Problem;
 use crate::otlp::{KeyValue, Signal};
 

@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use hyper::body::Frame;
 
 use super::under_way::UnderWay;
-use crate::collector::encoding::Unreadable;
+use crate::collector::net::encoding::Unreadable;
 
 /// How much of a body that is refused is read and thrown away, so that a client that sends before it reads gets its
 /// answer.

@@ -6,9 +6,9 @@ use axum::http::HeaderMap;
 
 use super::receiver::OtlpReceiver;
 use crate::collector::component::{EVERY_SIGNAL, Factory, Receiver, Signals};
-use crate::collector::encoding::{ENCODINGS, Encoding};
-use crate::collector::http_server::{Patience, response_headers};
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
+use crate::collector::net::encoding::{ENCODINGS, Encoding};
+use crate::collector::net::http_server::{Patience, response_headers};
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

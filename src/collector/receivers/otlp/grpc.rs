@@ -19,8 +19,8 @@ use super::config::GrpcSettings;
 use super::intake::{Intake, Protocol};
 use super::leaving::Leaving;
 use super::status;
-use crate::collector::accept::Connections;
-use crate::collector::grpc_message::{self, PREFIX, encoding_of, unframe, unreadable};
+use crate::collector::net::accept::Connections;
+use crate::collector::net::grpc_message::{self, PREFIX, encoding_of, unframe, unreadable};
 use crate::otlp::{Payload, Signal};
 
 /// Bytes of headers of one call.

@@ -15,9 +15,9 @@ use super::config::HttpSettings;
 use super::intake::{Intake, Protocol};
 use super::status::Status;
 use super::{path, protocol};
-use crate::collector::accept::Connections;
-use crate::collector::encoding::{Encoding, Unreadable};
-use crate::collector::http_server;
+use crate::collector::net::accept::Connections;
+use crate::collector::net::encoding::{Encoding, Unreadable};
+use crate::collector::net::http_server;
 use crate::otlp::{Payload, Signal};
 
 /// Answers requests until `stop`, then until those in flight are answered.

@@ -1,6 +1,6 @@
 //! Paths of requests as the reference's server compares them: clean of `//`, `.` and `..`, then decoded.
 
-use crate::collector::percent;
+use crate::collector::text::percent;
 
 /// The path with its `%XX` decoded; as it is where that is not UTF-8.
 pub(super) fn decode(path: &str) -> String {

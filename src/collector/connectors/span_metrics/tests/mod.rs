@@ -14,7 +14,7 @@ use prost::Message as _;
 use super::aggregate::Aggregator;
 use super::config::{Settings, Shape, Temporality, Unit};
 use super::dimensions::{Dimensions, Named};
-use crate::collector::glob::Glob;
+use crate::collector::text::glob::Glob;
 use crate::otlp::{Payload, Signal};
 
 mod configuration;

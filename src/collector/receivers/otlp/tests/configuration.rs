@@ -1,8 +1,8 @@
 //! The receiver's section.
 
-use crate::collector::node::{Entry, Node, Value};
+use crate::collector::config::node::{Entry, Node, Value};
+use crate::collector::config::section::{Findings, Section};
 use crate::collector::receivers::otlp::FACTORY;
-use crate::collector::section::{Findings, Section};
 
 fn map(entries: Vec<(&str, Value)>) -> Value {
     let entry = |(key, value): (&str, Value)| Entry { key: key.to_owned(), line: 2, node: Node::new(2, value) };

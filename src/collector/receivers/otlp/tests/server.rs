@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use crate::collector::component::{Consumer, Next, Outputs, Running};
 use crate::collector::deadline::Deadline;
-use crate::collector::encoding::ENCODINGS;
 use crate::collector::log::{Level, Log};
+use crate::collector::net::encoding::ENCODINGS;
 use crate::collector::receivers::otlp::config::{GrpcSettings, HttpSettings};
 use crate::collector::receivers::otlp::receiver::{Listening, OtlpReceiver};
 use crate::collector::testing;

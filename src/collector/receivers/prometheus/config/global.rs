@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::limits::AllLimits;
 use super::protocols::{self, Naming, Protocol};
 use super::scalars;
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// All of it, with its defaults.

@@ -6,8 +6,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::super::scrape::{Authorization, ClientSettings, Request, Secret, Tls, header_value};
 use super::scalars;
-use crate::collector::section::Section;
-use crate::collector::tls::Version;
+use crate::collector::config::section::Section;
+use crate::collector::net::tls::Version;
 use crate::diag::Problem;
 
 /// Keys of a job about proxies and token services, none of which is supported.

@@ -15,9 +15,9 @@ use super::protocols::{self, Naming};
 use super::receiver::Whole;
 use super::rules::rules;
 use super::scalars;
-use crate::collector::host::bare;
-use crate::collector::node::Value;
-use crate::collector::section::Section;
+use crate::collector::config::node::Value;
+use crate::collector::config::section::Section;
+use crate::collector::net::host::bare;
 use crate::diag::Problem;
 
 /// One target with all that its scrapes need.
@@ -228,7 +228,7 @@ fn request_of(request: &Arc<Request>, found: &Found) -> Arc<Request> {
 fn parameters(section: &mut Section<'_>) -> Vec<(String, Vec<String>)> {
     const KEY: &str = "params";
     let Some(node) = section.node(KEY) else { return Vec::new() };
-    let values = |node: &crate::collector::node::Node| -> Option<Vec<String>> {
+    let values = |node: &crate::collector::config::node::Node| -> Option<Vec<String>> {
         match &node.value {
             Value::Null => Some(Vec::new()),
             Value::List(items) => items.iter().map(scalars::text_of).collect(),

@@ -2,7 +2,7 @@
 
 use super::super::record::Limits;
 use super::scalars;
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// All limits of a section; `None` and 0 are none.

@@ -3,7 +3,7 @@
 use super::super::exposition::Dialect;
 use super::super::relabel::Names;
 use super::scalars;
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// A format that a target may answer with.

@@ -6,8 +6,8 @@ use super::super::scrape::PrometheusReceiver;
 use super::global::Global;
 use super::job::{self, TargetSettings};
 use crate::collector::component::{Factory, Receiver, Signals};
-use crate::collector::node::{Node, Value};
-use crate::collector::section::Section;
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

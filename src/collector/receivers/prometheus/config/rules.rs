@@ -2,8 +2,8 @@
 
 use super::super::relabel::{Action, Names, Pattern, Rule};
 use super::scalars;
-use crate::collector::node::{Node, Value};
-use crate::collector::section::Section;
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// The rules at a key.
@@ -180,6 +180,6 @@ fn is_template(template: &str, names: Names) -> bool {
     if names == Names::Utf8 {
         return !template.is_empty();
     }
-    let shape = crate::collector::pattern::compile(r"^(?:(?:[a-zA-Z_]|\$(?:\{\w+\}|\w+))+\w*)+$");
+    let shape = crate::collector::text::pattern::compile(r"^(?:(?:[a-zA-Z_]|\$(?:\{\w+\}|\w+))+\w*)+$");
     shape.is_ok_and(|shape| shape.is_match(template))
 }

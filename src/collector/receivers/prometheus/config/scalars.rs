@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::super::exposition::canonical;
 use super::duration::parse_duration;
-use crate::collector::node::{Node, Value};
-use crate::collector::section::Section;
+use crate::collector::config::node::{Node, Value};
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// The text of a scalar; null is the empty text. `None` for a list or a map.

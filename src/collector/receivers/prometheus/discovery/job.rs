@@ -7,7 +7,7 @@ use reqwest::Url;
 use super::super::config::duration::{format_duration, parse_duration};
 use super::super::record::Labels;
 use super::super::relabel::{Builder, Rule, apply};
-use crate::collector::percent;
+use crate::collector::text::percent;
 
 /// What a job says about its targets.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Patterns of rules: anchored, in Go's syntax, with Go's templates.
 
-use crate::collector::pattern;
+use crate::collector::text::pattern;
 
 /// A pattern that matches whole texts only; a dot matches line breaks too.
 #[derive(Clone, Debug)]

@@ -9,8 +9,8 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 
 use super::credentials::Secret;
-use crate::collector::host::Renamed;
-use crate::collector::tls::{Keys, Material, Version, connection_words, is_name};
+use crate::collector::net::host::Renamed;
+use crate::collector::net::tls::{Keys, Material, Version, connection_words, is_name};
 
 /// How the settings are named in what is said about a scrape.
 const KEYS: Keys = Keys {

@@ -9,9 +9,9 @@ use super::super::config::TargetSettings;
 use super::super::record::{Failure, Page};
 use super::client::{ClientSettings, Clients, cause};
 use super::credentials::{Authorization, Secret, header_value};
-use crate::collector::duration::about;
-use crate::collector::encoding::{Encoding, Unreadable};
-use crate::collector::secrets::Secrets;
+use crate::collector::config::duration::about;
+use crate::collector::config::secrets::Secrets;
+use crate::collector::net::encoding::{Encoding, Unreadable};
 
 /// A page larger than this (after decompression) is no metric page.
 const LARGEST_PAGE: usize = 256 * 1024 * 1024;

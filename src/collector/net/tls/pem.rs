@@ -62,8 +62,8 @@ pub fn own_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
 mod tests {
     use super::*;
 
-    const ONE: &str = include_str!("../../../tests/data/collector/tls/ca.pem");
-    const OTHER: &str = include_str!("../../../tests/data/collector/tls/own-plain.pem");
+    const ONE: &str = include_str!("../../../../tests/data/collector/tls/ca.pem");
+    const OTHER: &str = include_str!("../../../../tests/data/collector/tls/own-plain.pem");
 
     /// Which certificates are there: the first, the other, or one that cannot be read.
     fn found(pem: &[u8]) -> String {
@@ -82,7 +82,7 @@ mod tests {
         let (one, other) = (ONE.trim_end(), OTHER.trim_end());
         let damaged = "-----BEGIN CERTIFICATE-----\nAAAA";
         let end = "-----END CERTIFICATE-----";
-        let key = include_str!("../../../tests/data/collector/tls/key.pem");
+        let key = include_str!("../../../../tests/data/collector/tls/key.pem");
         for (pem, wanted) in [
             (String::new(), ""),
             (key.to_owned(), ""),

@@ -1,8 +1,8 @@
 //! The `service` section: which components run, and what the collector says about itself.
 
 use super::node::Value;
-use super::own::{self, Telemetry};
 use super::section::Section;
+use crate::collector::own::{self, Telemetry};
 use crate::diag::Problem;
 
 /// An id in a list, with its line.
@@ -76,7 +76,7 @@ fn pipelines(section: &mut Section<'_>) -> Vec<Draft> {
 }
 
 /// The ids of a list, each with its line.
-pub(super) fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
+pub(in crate::collector) fn references(section: &mut Section<'_>, key: &'static str) -> Vec<Reference> {
     // The getter checks the types; the nodes have the lines.
     let texts = section.texts(key).unwrap_or_default();
     let lines: Vec<u32> = match section.node(key).map(|node| &node.value) {

@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn texts_are_the_numbers_that_they_are_to_go() {
         let mut wrong = Vec::new();
-        for line in include_str!("../../tests/data/go/numbers.jsonl").lines() {
+        for line in include_str!("../../../tests/data/go/numbers.jsonl").lines() {
             let recorded: Recorded = serde_json::from_str(line).expect("a record");
             let double = parse_double(&recorded.text).map(|value| match value {
                 value if value.is_nan() => "NaN".to_owned(),

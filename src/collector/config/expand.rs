@@ -241,7 +241,7 @@ fn put_at(node: &mut Node, line: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collector::scalar::type_plain;
+    use crate::collector::config::scalar::type_plain;
     use crate::diag::Severity;
 
     /// A text in quotes is text, `[...]` two texts, `{...}` a map with one.

@@ -9,8 +9,8 @@ use rustls::pki_types::ServerName;
 
 use super::pem::{certificates, own_chain, own_key};
 use super::trust::{Anything, Roots, Trust};
-use crate::collector::host::bare;
-use crate::collector::section::Section;
+use crate::collector::config::section::Section;
+use crate::collector::net::host::bare;
 use crate::diag::Problem;
 
 /// A version of TLS, as configurations name it.

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::{fs, io};
 
-use super::config::Config;
+use super::checked::Config;
 use super::expand::{Sources, expand};
 use super::node::{Entry, Node, Value};
 use super::scalar::type_plain;
 use super::section::Findings;
 use super::source::Source;
-use super::storage::{Credential, Reference, references_of_headers};
+use crate::collector::storage::{Credential, Reference, references_of_headers};
 use crate::diag::{Location, Problem, Problems, Severity};
 use crate::yaml::{self, Yaml, YamlValue};
 
@@ -67,7 +67,7 @@ impl Texts {
 }
 
 /// The same with other files.
-pub(super) fn load_with(
+pub(in crate::collector) fn load_with(
     sources: &[Source],
     environment: Environment<'_>,
     files: Files<'_>,
@@ -142,7 +142,11 @@ fn read_with(sources: &[Source], environment: Environment<'_>, files: Files<'_>)
 
 /// Reads and expands a text; syntax problems are returned, those of references are recorded.
 #[cfg(test)]
-pub(super) fn read_text(text: &str, environment: Environment<'_>, findings: &Findings) -> Result<Node, Problems> {
+pub(in crate::collector) fn read_text(
+    text: &str,
+    environment: Environment<'_>,
+    findings: &Findings,
+) -> Result<Node, Problems> {
     let files = |path: &str| fs::read_to_string(path);
     Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, &|line| line), environment, &files, findings))
 }

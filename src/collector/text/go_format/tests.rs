@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Printable, format};
-use crate::collector::go_number::{parse_double, parse_integer};
+use crate::collector::text::go_number::{parse_double, parse_integer};
 
 fn int(value: i64) -> Printable {
     Printable::Int(value)
@@ -105,7 +105,7 @@ fn argument(written: &str) -> Printable {
 #[test]
 fn formats_print_what_go_prints() {
     let mut wrong = Vec::new();
-    for line in include_str!("../../../tests/data/go/formats.jsonl").lines() {
+    for line in include_str!("../../../../tests/data/go/formats.jsonl").lines() {
         let recorded: Recorded = serde_json::from_str(line).expect("a record");
         let arguments: Vec<Printable> = recorded.arguments.iter().map(|written| argument(written)).collect();
         let printed = format(&recorded.format, &arguments).expect("short");

@@ -1,9 +1,9 @@
 //! What parts of one configuration want to listen on: an address that two of them want is wrong in any start.
 
-use super::config::Components;
-use super::own::{Reader, Telemetry};
+use super::checked::Components;
 use super::pipelines::Pipeline;
 use super::section::Findings;
+use crate::collector::own::{Reader, Telemetry};
 use crate::diag::Problem;
 
 /// One who listens.
@@ -106,7 +106,7 @@ mod tests {
             )
         };
         let wrong = |used: &str| {
-            let load = super::super::load::load(&[file(used).as_str().into()], &environment);
+            let load = crate::collector::config::load::load(&[file(used).as_str().into()], &environment);
             load.err().map(|problems| problems.to_string()).unwrap_or_default()
         };
         let both = wrong("otlp, otlp/b");

@@ -54,7 +54,7 @@ fn replaced(pattern: &Pattern, text: &str, template: &str) -> String {
 #[test]
 fn patterns_mean_what_they_mean_to_go() {
     let mut wrong = Vec::new();
-    let lines = include_str!("../../../tests/data/go/patterns.jsonl").lines();
+    let lines = include_str!("../../../../tests/data/go/patterns.jsonl").lines();
     for line in lines {
         let recorded: Recorded = serde_json::from_str(line).expect("a record");
         let shown = &recorded.pattern;

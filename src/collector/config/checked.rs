@@ -6,19 +6,19 @@
 use regex::Regex;
 
 use super::addresses;
-use super::component::{Connector, Exporter, Extension, Factory, Processor, Receiver, Signals};
-use super::connectors::CONNECTORS;
-use super::exporters::EXPORTERS;
-use super::extensions::EXTENSIONS;
 use super::node::{Entry, Node};
-use super::own::Telemetry;
 use super::pipelines::{self, Pipeline};
-use super::processors::PROCESSORS;
-use super::receivers::RECEIVERS;
 use super::secrets::Secrets;
 use super::section::{Findings, Section};
 use super::service::{self, Reference};
-use super::storage::Credential;
+use crate::collector::component::{Connector, Exporter, Extension, Factory, Processor, Receiver, Signals};
+use crate::collector::connectors::CONNECTORS;
+use crate::collector::exporters::EXPORTERS;
+use crate::collector::extensions::EXTENSIONS;
+use crate::collector::own::Telemetry;
+use crate::collector::processors::PROCESSORS;
+use crate::collector::receivers::RECEIVERS;
+use crate::collector::storage::Credential;
 use crate::diag::{Problem, Problems};
 use crate::otlp::Signal;
 
@@ -59,7 +59,7 @@ pub struct Config {
     pub pipelines: Vec<Pipeline>,
     /// What the collector says about itself.
     pub telemetry: Telemetry,
-    /// The variables in headers; see [`Credentials`](super::storage::Credentials).
+    /// The variables in headers; see [`Credentials`](crate::collector::storage::Credentials).
     pub credentials: Vec<Credential>,
     /// What the author should know although the configuration runs.
     pub warnings: Problems,
@@ -105,7 +105,7 @@ impl Config {
 }
 
 /// Reads one section of components, each with the factory of its type.
-pub(super) fn declared<C: ?Sized>(
+pub(in crate::collector) fn declared<C: ?Sized>(
     top: &mut Section<'_>,
     key: &'static str,
     word: &str,
@@ -139,7 +139,7 @@ pub(super) fn declared<C: ?Sized>(
     let broken = |entry: &Entry| Declared {
         id: entry.key.clone(),
         line: entry.line,
-        signals: Signals::Each(super::component::EVERY_SIGNAL),
+        signals: Signals::Each(crate::collector::component::EVERY_SIGNAL),
         component: None,
     };
     entries.iter().map(|entry| one(entry).unwrap_or_else(|| broken(entry))).collect()

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::accept::Connections;
 use super::portions::Portions;
-use super::section::Section;
+use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
 /// How long a server waits for its clients.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::collector::secrets::Secrets;
+use crate::collector::config::secrets::Secrets;
 use crate::diag::{Location, Problem, Problems};
 
 /// Where problems go, and in which file they are.

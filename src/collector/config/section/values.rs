@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Section;
-use crate::collector::duration::parse_duration;
-use crate::collector::node::Value;
+use crate::collector::config::duration::parse_duration;
+use crate::collector::config::node::Value;
 use crate::diag::Problem;
 
 impl Section<'_> {
@@ -178,7 +178,7 @@ fn whole(value: &Value) -> Option<i64> {
 mod tests {
     use super::super::Findings;
     use super::*;
-    use crate::collector::node::{Entry, Node};
+    use crate::collector::config::node::{Entry, Node};
 
     fn map(entries: &[(&str, Value)]) -> Node {
         let entry = |(index, (key, value)): (usize, &(&str, Value))| {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::component::Signals;
-use super::config::{Components, Declared, check_id};
+use super::checked::{Components, Declared, check_id};
 use super::section::Findings;
 use super::service::{Draft, Reference};
+use crate::collector::component::Signals;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

@@ -4,7 +4,7 @@
 //! `None` for a key that is absent, null or wrong; a wrong one is recorded, so `unwrap_or(default)` is right everywhere.
 
 use super::Findings;
-use crate::collector::node::{Entry, Node, Value};
+use crate::collector::config::node::{Entry, Node, Value};
 use crate::diag::Problem;
 
 /// One map being read.

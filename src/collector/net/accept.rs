@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 
-use super::component::Context;
+use crate::collector::component::Context;
 
 /// After an error that is not about one connection alone, such as too many open files: trying again at once would take a
 /// processor and give nothing.
