@@ -65,14 +65,8 @@ function values.data(value)
   return info and info.data or value
 end
 
--- What Rust asks of a table: its data, whether it is a list for certain, where it was made, whether a metatable is in the way.
-function values.inspect(value)
-  local info = hidden[value]
-  if info then
-    return info.data, lists[value] or false, info.kind, info.file, info.line, false
-  end
-  return value, lists[value] or false, nil, nil, nil, getmetatable(value) ~= nil
-end
+-- Rust looks into both.
+values.hidden, values.lists = hidden, lists
 
 local function copy_level(value, freeze, state, depth)
   if type(value) ~= "table" then

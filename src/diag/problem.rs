@@ -1,15 +1,17 @@
 //! One problem, many problems, and their text.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A place in an author's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Location {
     /// The file as a person would name it: relative to the working directory where it lies below it; or a word in
     /// angle brackets for what is no file (`<command line>`, `<environment>`, `<built-in>`).
-    pub file: String,
+    #[serde(serialize_with = "shared")]
+    pub file: Arc<str>,
     /// Counted from 1; `None` where only the file is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -17,12 +19,12 @@ pub struct Location {
 
 impl Location {
     /// A line of a file.
-    pub fn new(file: impl Into<String>, line: u32) -> Self {
+    pub fn new(file: impl Into<Arc<str>>, line: u32) -> Self {
         Self { file: file.into(), line: Some(line) }
     }
 
     /// A file as a whole.
-    pub fn file(file: impl Into<String>) -> Self {
+    pub fn file(file: impl Into<Arc<str>>) -> Self {
         Self { file: file.into(), line: None }
     }
 
@@ -31,6 +33,10 @@ impl Location {
     pub fn is_unknown(&self) -> bool {
         self.file.is_empty()
     }
+}
+
+fn shared<S: Serializer>(file: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(file)
 }
 
 impl fmt::Display for Location {

@@ -1,5 +1,7 @@
 //! The value tree that every layer is read into.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::diag::Location;
@@ -37,7 +39,7 @@ pub enum NodeValue {
         /// As what.
         encoding: Encoding,
         /// The document.
-        value: Tree,
+        value: Arc<Tree>,
     },
     /// `gym.peer(name)`: another server's `{type, name}`, and a dependency. Allowed inside of `config`, nowhere else.
     Peer(String),

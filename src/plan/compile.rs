@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Arguments;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
@@ -11,11 +12,8 @@ use super::checks::{check_secrets, check_sizes, check_variables};
 use super::draft::Draft;
 use super::job::Plan;
 use super::process::{COLLECTOR, DRIVER, Kind, PortChoice, Unit};
-use super::text::{Reference, Segment, Text, Value};
+use super::text::{Reference, SELF, Segment, Text, Value};
 use crate::diag::{Location, Problem, Problems};
-
-/// The process at hand, in what people write.
-const SELF: &str = "self";
 
 /// The plan of a draft, or everything that is wrong with it.
 pub fn compile(draft: Draft) -> Result<Plan, Problems> {
@@ -197,7 +195,7 @@ fn resolve(plan: &mut Plan, names: &Names, problems: &mut Problems) {
         let own = unit.name.clone();
         let place = unit.location.clone();
         unit.change_documents(|tree| {
-            tree.change_texts(&mut |text| *text = text.map_references(|r| with_self(r, Some(&own))));
+            tree.change_texts(&mut |text| text.change_references(|reference| reference.of(&own)));
             tree.fix_numbers(&|reference| names.fixed(reference));
         });
         unit.change_texts(|key, text| {
@@ -218,7 +216,7 @@ fn resolve(plan: &mut Plan, names: &Names, problems: &mut Problems) {
     for file in &mut plan.files {
         let (path, place) = (file.path.replacen("files/", "files.", 1), file.location.clone());
         if let Value::Encoded { value, .. } = &mut file.contents {
-            value.fix_numbers(&|reference| names.fixed(reference));
+            Arc::make_mut(value).fix_numbers(&|reference| names.fixed(reference));
         }
         file.contents.change_texts(&mut |text| settle(text, None, names, format_args!("{path}"), &place, problems));
     }
@@ -236,17 +234,6 @@ fn resolve(plan: &mut Plan, names: &Names, problems: &mut Problems) {
     }
 }
 
-fn with_self(reference: &Reference, own: Option<&str>) -> Reference {
-    let mut reference = reference.clone();
-    if let (Reference::Port { process, .. } | Reference::Host { process } | Reference::Url { process }, Some(own)) =
-        (&mut reference, own)
-        && process == SELF
-    {
-        own.clone_into(process);
-    }
-    reference
-}
-
 /// Settles one text. `own` is the process it belongs to, if any.
 fn settle(
     text: &mut Text,
@@ -256,19 +243,11 @@ fn settle(
     place: &Location,
     problems: &mut Problems,
 ) {
-    if text.references().next().is_none() {
-        return;
-    }
-    let mut out = Text::default();
-    for segment in text.segments() {
-        let reference = match segment {
-            Segment::Literal(literal) => {
-                out.push_literal(literal);
-                continue;
-            }
-            Segment::Reference(reference) => with_self(reference, own),
-        };
-        let found = match (&reference, reference.process()) {
+    let mut changes = false;
+    for reference in text.references() {
+        let settled = own.and_then(|own| reference.of(own));
+        let reference = settled.as_ref().unwrap_or(reference);
+        let found = match (reference, reference.process()) {
             (_, Some(SELF)) => Err(Problem::new("`self` has a meaning inside of a process only")
                 .hint("name the process whose port, host or URL is meant")),
             (Reference::Port { process, key }, _) => names.port(process, key.as_deref()).map(drop),
@@ -279,9 +258,22 @@ fn settle(
         if let Err(problem) = found {
             problems.push(problem.at(path.to_string()).in_file(place.clone()));
         }
-        match names.fixed(&reference) {
-            Some(port) => out.push_literal(&port.to_string()),
-            None => out.push_reference(reference),
+        changes |= settled.is_some() || names.fixed(reference).is_some();
+    }
+    if !changes {
+        return;
+    }
+    let mut out = Text::default();
+    for segment in text.segments() {
+        match segment {
+            Segment::Literal(literal) => out.push_literal(literal),
+            Segment::Reference(reference) => {
+                let reference = own.and_then(|own| reference.of(own)).unwrap_or_else(|| reference.clone());
+                match names.fixed(&reference) {
+                    Some(port) => out.push_literal(&port.to_string()),
+                    None => out.push_reference(reference),
+                }
+            }
         }
     }
     *text = out;

@@ -1,6 +1,7 @@
 //! Changing every text of a plan in place, and seeing every text of a unit.
 
 use std::fmt::Arguments;
+use std::sync::Arc;
 
 use super::process::{ProbeKind, Question, Readiness, Unit, VariableValue};
 use super::text::{Reference, Segment, Text, Tree, Value};
@@ -10,7 +11,7 @@ impl Value {
     pub fn change_texts(&mut self, change: &mut impl FnMut(&mut Text)) {
         match self {
             Self::Text(text) => change(text),
-            Self::Encoded { value, .. } => value.change_texts(change),
+            Self::Encoded { value, .. } => Arc::make_mut(value).change_texts(change),
         }
     }
 }
@@ -108,7 +109,7 @@ impl Unit {
     pub fn change_documents(&mut self, mut change: impl FnMut(&mut Tree)) {
         for variable in self.env.values_mut() {
             if let VariableValue::Set(Value::Encoded { value, .. }) = &mut variable.value {
-                change(value);
+                change(Arc::make_mut(value));
             }
         }
     }

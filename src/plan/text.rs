@@ -3,9 +3,13 @@
 //! Printed, a reference has YAML's form (`${port:agent}`, `${secret:X}` as `<X>`), and a literal `${` is `$${`.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
+
+/// The process at hand, in what people write.
+pub(super) const SELF: &str = "self";
 
 /// A part of a text that is known at launch only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +65,18 @@ impl Reference {
             _ => None,
         }
     }
+
+    /// The same of the process `own`, if it is of the process at hand, whose name it does not say.
+    #[must_use]
+    pub fn of(&self, own: &str) -> Option<Self> {
+        (self.process()? == SELF).then(|| {
+            let mut reference = self.clone();
+            if let Self::Port { process, .. } | Self::Host { process } | Self::Url { process } = &mut reference {
+                own.clone_into(process);
+            }
+            reference
+        })
+    }
 }
 
 impl fmt::Display for Reference {
@@ -90,23 +106,55 @@ pub enum Segment {
 }
 
 /// Literal text and references, in order; neighbouring literals are one, empty ones are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+///
+/// A copy shares what it is a copy of: one text stands in the draft, in Lua's hands and in the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Text {
-    segments: Vec<Segment>,
+    segments: Arc<Segments>,
+}
+
+/// Nearly every text is one piece. `Many` never is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Segments {
+    One(Segment),
+    Many(Vec<Segment>),
+}
+
+impl Segments {
+    fn push(&mut self, segment: Segment) {
+        match self {
+            Self::Many(all) if all.is_empty() => *self = Self::One(segment),
+            Self::Many(all) => all.push(segment),
+            Self::One(_) => {
+                let Self::One(first) = std::mem::replace(self, Self::Many(Vec::with_capacity(2))) else { return };
+                if let Self::Many(all) = self {
+                    all.extend([first, segment]);
+                }
+            }
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self { segments: Arc::new(Segments::Many(Vec::new())) }
+    }
 }
 
 impl Text {
     /// Text without references.
     pub fn literal(text: impl Into<String>) -> Self {
-        let mut all = Self::default();
-        all.push_literal(&text.into());
-        all
+        let text = text.into();
+        if text.is_empty() {
+            return Self::default();
+        }
+        Self { segments: Arc::new(Segments::One(Segment::Literal(text))) }
     }
 
     /// One reference alone.
     #[must_use]
     pub fn reference(reference: Reference) -> Self {
-        Self { segments: vec![Segment::Reference(reference)] }
+        Self { segments: Arc::new(Segments::One(Segment::Reference(reference))) }
     }
 
     /// Appends literal text.
@@ -114,21 +162,25 @@ impl Text {
         if text.is_empty() {
             return;
         }
-        if let Some(Segment::Literal(last)) = self.segments.last_mut() {
-            last.push_str(text);
-        } else {
-            self.segments.push(Segment::Literal(text.to_owned()));
+        let segments = Arc::make_mut(&mut self.segments);
+        let last = match segments {
+            Segments::One(only) => Some(only),
+            Segments::Many(all) => all.last_mut(),
+        };
+        match last {
+            Some(Segment::Literal(last)) => last.push_str(text),
+            _ => segments.push(Segment::Literal(text.to_owned())),
         }
     }
 
     /// Appends a reference.
     pub fn push_reference(&mut self, reference: Reference) {
-        self.segments.push(Segment::Reference(reference));
+        Arc::make_mut(&mut self.segments).push(Segment::Reference(reference));
     }
 
     /// Appends another text.
     pub fn push(&mut self, other: &Text) {
-        for segment in &other.segments {
+        for segment in other.segments() {
             match segment {
                 Segment::Literal(text) => self.push_literal(text),
                 Segment::Reference(reference) => self.push_reference(reference.clone()),
@@ -139,12 +191,15 @@ impl Text {
     /// The pieces, in order.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
-        &self.segments
+        match &*self.segments {
+            Segments::One(only) => std::slice::from_ref(only),
+            Segments::Many(all) => all,
+        }
     }
 
     /// The references in it.
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.segments.iter().filter_map(|s| match s {
+        self.segments().iter().filter_map(|s| match s {
             Segment::Reference(reference) => Some(reference),
             Segment::Literal(_) => None,
         })
@@ -153,7 +208,7 @@ impl Text {
     /// The text itself, if it has no reference.
     #[must_use]
     pub fn as_literal(&self) -> Option<&str> {
-        match self.segments.as_slice() {
+        match self.segments() {
             [] => Some(""),
             [Segment::Literal(text)] => Some(text),
             _ => None,
@@ -166,24 +221,36 @@ impl Text {
         self.references().any(|r| matches!(r, Reference::Secret { .. }))
     }
 
-    /// The same text with each reference changed by `change`.
-    #[must_use]
-    pub fn map_references(&self, mut change: impl FnMut(&Reference) -> Reference) -> Text {
-        let segments = self
-            .segments
-            .iter()
-            .map(|s| match s {
-                Segment::Literal(text) => Segment::Literal(text.clone()),
-                Segment::Reference(reference) => Segment::Reference(change(reference)),
-            })
-            .collect();
-        Text { segments }
+    /// Gives each reference for which `change` has another that one instead.
+    pub fn change_references(&mut self, mut change: impl FnMut(&Reference) -> Option<Reference>) {
+        let mut changed: Option<Text> = None;
+        for (index, segment) in self.segments().iter().enumerate() {
+            let new = match segment {
+                Segment::Literal(_) => None,
+                Segment::Reference(reference) => change(reference),
+            };
+            if new.is_some() && changed.is_none() {
+                let mut before = Text::default();
+                self.segments()[..index].iter().for_each(|segment| before.push_segment(segment.clone()));
+                changed = Some(before);
+            }
+            if let Some(changed) = &mut changed {
+                changed.push_segment(new.map_or_else(|| segment.clone(), Segment::Reference));
+            }
+        }
+        if let Some(changed) = changed {
+            *self = changed;
+        }
+    }
+
+    fn push_segment(&mut self, segment: Segment) {
+        Arc::make_mut(&mut self.segments).push(segment);
     }
 
     /// The text with every reference filled in by `value`; the first error wins.
     pub fn resolve<E>(&self, mut value: impl FnMut(&Reference) -> Result<String, E>) -> Result<String, E> {
         let mut out = String::new();
-        for segment in &self.segments {
+        for segment in self.segments() {
             match segment {
                 Segment::Literal(text) => out.push_str(text),
                 Segment::Reference(reference) => out.push_str(&value(reference)?),
@@ -207,9 +274,16 @@ impl From<String> for Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for segment in &self.segments {
+        for segment in self.segments() {
             match segment {
-                Segment::Literal(text) => f.write_str(&text.replace("${", "$${"))?,
+                Segment::Literal(text) => {
+                    for (index, part) in text.split("${").enumerate() {
+                        if index > 0 {
+                            f.write_str("$${")?;
+                        }
+                        f.write_str(part)?;
+                    }
+                }
                 Segment::Reference(reference) => write!(f, "{reference}")?,
             }
         }
@@ -277,6 +351,10 @@ pub enum Encoding {
     Collector,
 }
 
+fn shared<S: Serializer>(tree: &Arc<Tree>, serializer: S) -> Result<S::Ok, S::Error> {
+    tree.serialize(serializer)
+}
+
 /// A value that may hold references.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -288,7 +366,8 @@ pub enum Value {
         /// As what.
         encoding: Encoding,
         /// The document.
-        value: Tree,
+        #[serde(serialize_with = "shared")]
+        value: Arc<Tree>,
     },
 }
 
@@ -333,6 +412,33 @@ mod tests {
         text.push_literal("/run");
         text.push_reference(Reference::Secret { name: "TOKEN".into(), default: None });
         assert_eq!(text.to_string(), "a$${b}${url:agent}/run<TOKEN>");
+    }
+
+    #[test]
+    fn references_are_changed_in_place_and_the_copy_stays() {
+        let port = |process: &str| Reference::Port { process: process.into(), key: None };
+        let mut text = Text::literal("a:");
+        text.push_reference(port("self"));
+        text.push_literal("/");
+        text.push_reference(port("b"));
+        let copy = text.clone();
+        text.change_references(|reference| (reference.process() == Some("self")).then(|| port("a")));
+        assert_eq!(text.to_string(), "a:${port:a}/${port:b}");
+        assert_eq!(copy.to_string(), "a:${port:self}/${port:b}");
+        text.change_references(|_| None);
+        assert_eq!(text.segments().len(), 4);
+    }
+
+    #[test]
+    fn a_text_is_the_same_however_it_was_made() {
+        let mut made = Text::default();
+        assert_eq!(made, Text::literal(""));
+        made.push_literal("a");
+        made.push_literal("b");
+        assert_eq!(made, Text::literal("ab"));
+        let mut more = made.clone();
+        more.push_reference(Reference::JobDir);
+        assert_eq!((made.segments().len(), more.segments().len()), (1, 2));
     }
 
     #[test]

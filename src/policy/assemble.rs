@@ -16,6 +16,7 @@ use super::sandbox::policy;
 use super::spec::{Detail, Hook, ProcessSpec, Spec, TargetSpec};
 use super::tables::{self, JobFacts, policy_model};
 use super::units;
+use super::vm::collect_if_large;
 use crate::diag::{Location, Problem, Problems};
 use crate::plan::{
     COLLECTOR, Draft, Encoding, Kind, MemoryPlan, Plan, PlannedFile, Reference, TelemetryPlan, Text, Value, Variable,
@@ -105,7 +106,7 @@ impl Assembly<'_> {
             files.push(PlannedFile {
                 path: "otel/collector.yaml".into(),
                 mode: 0o600,
-                contents: Value::Encoded { encoding: Encoding::Collector, value: plan.config.clone() },
+                contents: Value::Encoded { encoding: Encoding::Collector, value: plan.config.clone().into() },
                 location: Location::default(),
             });
             units.insert(0, unit);
@@ -151,6 +152,7 @@ impl Assembly<'_> {
     ) -> Result<R, Problems> {
         let call =
             || -> mlua::Result<R> { policy(self.lua, module)?.raw_get::<mlua::Function>(function)?.call(arguments) };
+        collect_if_large(self.lua);
         self.checked(call())
     }
 

@@ -1,12 +1,12 @@
 //! Lua values as nodes, and back.
 
 use indexmap::IndexMap;
-use mlua::{Lua, Table, Value};
+use mlua::{AppDataRef, Lua, LuaString, Table, Value};
 
 use super::failure::{Raised, raise};
-use super::host::{host, note_problem, prelude};
+use super::host::{Host, host, mark_list};
 use super::late::{Late, Peer, Unset, late};
-use super::schema::below;
+use super::schema::Path;
 use crate::diag::{Location, Problem};
 use crate::inputs::{Node, NodeValue};
 use crate::plan::{Text, Tree};
@@ -19,6 +19,7 @@ const MAXIMUM_VALUES: usize = 100_000;
 /// What a conversion is about.
 struct Conversion<'a> {
     lua: &'a Lua,
+    host: AppDataRef<'a, Host>,
     /// Functions below this depth are hooks of a fragment; elsewhere they are no values.
     hooks: bool,
     open: Vec<*const std::ffi::c_void>,
@@ -27,10 +28,11 @@ struct Conversion<'a> {
 /// A Lua value as a node. `location` is of the nearest enclosing constructor call known so far; what cannot be a value is
 /// noted among the host's problems with its path, and left out.
 pub fn to_node(lua: &Lua, value: &Value, location: &Location, path: &str, hooks: bool) -> mlua::Result<Option<Node>> {
-    Conversion { lua, hooks, open: Vec::new() }.node(value, location, path, 0)
+    let host = host(lua)?;
+    Conversion { lua, host, hooks, open: Vec::new() }.node(value, location, &Path::Of(path), 0)
 }
 
-/// What [`values.inspect`] of the prelude says of a table.
+/// What is known of a table.
 struct Inspected {
     data: Table,
     list: bool,
@@ -38,26 +40,52 @@ struct Inspected {
     foreign_metatable: bool,
 }
 
-fn inspect(lua: &Lua, table: &Table) -> mlua::Result<Inspected> {
-    type Answer = (Table, bool, Option<String>, Option<String>, Option<u32>, bool);
-    let (data, list, _, file, line, foreign_metatable): Answer = prelude(lua, "inspect")?.call(table)?;
-    Ok(Inspected { data, list, location: file.map(|file| Location { file, line }), foreign_metatable })
+/// `enclosing` is the place of what the table stands in: most often in the same file.
+fn inspect(host: &Host, table: &Table, enclosing: &Location) -> mlua::Result<Inspected> {
+    let prelude = host.prelude()?;
+    let list = prelude.lists.raw_get::<Option<bool>>(table)?.unwrap_or_default();
+    let Some(info) = prelude.hidden.raw_get::<Option<Table>>(table)? else {
+        let foreign_metatable = table.metatable().is_some();
+        return Ok(Inspected { data: table.clone(), list, location: None, foreign_metatable });
+    };
+    let location = match info.raw_get::<Option<LuaString>>("file")? {
+        Some(file) => {
+            let file = file.to_str()?;
+            let file = if *file == *enclosing.file { enclosing.file.clone() } else { (*file).into() };
+            Some(Location { file, line: info.raw_get("line")? })
+        }
+        None => None,
+    };
+    Ok(Inspected { data: info.raw_get("data")?, list, location, foreign_metatable: false })
+}
+
+/// The table behind a proxy, or the table itself.
+pub fn data_of(lua: &Lua, table: &Table) -> mlua::Result<Table> {
+    match host(lua)?.prelude()?.hidden.raw_get::<Option<Table>>(table)? {
+        Some(info) => info.raw_get("data"),
+        None => Ok(table.clone()),
+    }
 }
 
 /// The kind of a finished value (`job`, `site`, `server`, ...), if it is one.
 pub fn kind_of(lua: &Lua, value: &Value) -> mlua::Result<Option<String>> {
     let Value::Table(table) = value else { return Ok(None) };
-    let (_, _, kind): (Value, Value, Option<String>) = prelude(lua, "inspect")?.call(table)?;
-    Ok(kind)
+    match host(lua)?.prelude()?.hidden.raw_get::<Option<Table>>(table)? {
+        Some(info) => info.raw_get("kind"),
+        None => Ok(None),
+    }
 }
 
 impl Conversion<'_> {
-    fn node(&mut self, value: &Value, location: &Location, path: &str, depth: usize) -> mlua::Result<Option<Node>> {
-        let count = {
-            let host = host(self.lua)?;
-            host.converted.set(host.converted.get() + 1);
-            host.converted.get()
-        };
+    fn node(
+        &mut self,
+        value: &Value,
+        location: &Location,
+        path: &Path<'_>,
+        depth: usize,
+    ) -> mlua::Result<Option<Node>> {
+        let count = self.host.converted.get() + 1;
+        self.host.converted.set(count);
         if count > MAXIMUM_VALUES {
             return Err(raise(self.lua, format!("the job has more than {MAXIMUM_VALUES} values")));
         }
@@ -86,8 +114,7 @@ impl Conversion<'_> {
                 }
             }
             Value::Function(function) if self.hooks && depth == 1 => {
-                let host = host(self.lua)?;
-                let mut functions = host.functions.borrow_mut();
+                let mut functions = self.host.functions.borrow_mut();
                 functions.push(function.clone());
                 NodeValue::Function(functions.len() - 1)
             }
@@ -101,8 +128,14 @@ impl Conversion<'_> {
         Ok(Some(Node { value, location: location.clone() }))
     }
 
-    fn table(&mut self, table: &Table, location: &Location, path: &str, depth: usize) -> mlua::Result<Option<Node>> {
-        let Inspected { data, list, location: own, foreign_metatable } = inspect(self.lua, table)?;
+    fn table(
+        &mut self,
+        table: &Table,
+        location: &Location,
+        path: &Path<'_>,
+        depth: usize,
+    ) -> mlua::Result<Option<Node>> {
+        let Inspected { data, list, location: own, foreign_metatable } = inspect(&self.host, table, location)?;
         let location = own.unwrap_or_else(|| location.clone());
         if foreign_metatable {
             return Ok(self.refuse("is a table with a metatable; give a plain table", &location, path));
@@ -116,21 +149,22 @@ impl Conversion<'_> {
         }
         self.open.push(pointer);
         let (mut items, mut entries) = (Vec::new(), Vec::new());
-        for pair in data.pairs::<Value, Value>() {
-            match pair? {
-                (Value::Integer(index), item) => items.push((index, item)),
-                (Value::String(key), item) => match key.to_str() {
+        data.for_each(|key: Value, item: Value| {
+            match key {
+                Value::Integer(index) => items.push((index, item)),
+                Value::String(key) => match key.to_str() {
                     Ok(key) => entries.push((key.to_owned(), item)),
                     Err(_) => {
                         self.refuse("has a key that is not UTF-8", &location, path);
                     }
                 },
-                (key, _) => {
+                key => {
                     let what = format!("has a {} as a key; keys are text", key.type_name());
                     self.refuse(&what, &location, path);
                 }
             }
-        }
+            Ok(())
+        })?;
         let node = if list || !items.is_empty() {
             for (key, _) in &entries {
                 let what = format!("is a list and has a named key `{key}`");
@@ -138,11 +172,10 @@ impl Conversion<'_> {
             }
             NodeValue::List(self.list(items, &location, path, depth)?)
         } else {
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            let mut map = IndexMap::new();
+            entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            let mut map = IndexMap::with_capacity(entries.len());
             for (key, item) in entries {
-                let path = below(path, &key);
-                if let Some(node) = self.node(&item, &location, &path, depth + 1)? {
+                if let Some(node) = self.node(&item, &location, &path.key(&key), depth + 1)? {
                     map.insert(key, node);
                 }
             }
@@ -156,34 +189,40 @@ impl Conversion<'_> {
         &mut self,
         mut items: Vec<(i64, Value)>,
         location: &Location,
-        path: &str,
+        path: &Path<'_>,
         depth: usize,
     ) -> mlua::Result<Vec<Node>> {
-        items.sort_by_key(|(index, _)| *index);
-        let mut list = Vec::new();
-        for (expected, (index, item)) in (1..).zip(items) {
+        items.sort_unstable_by_key(|(index, _)| *index);
+        let mut list = Vec::with_capacity(items.len());
+        for (place, (index, item)) in items.into_iter().enumerate() {
             if index < 1 {
                 self.refuse(&format!("has an item at index {index}; lists begin at 1"), location, path);
                 break;
             }
-            if index != expected {
-                let name = path.rsplit('.').next().unwrap_or(path);
+            let expected = place + 1;
+            if usize::try_from(index) != Ok(expected) {
+                let path = path.to_string();
+                let name = path.rsplit('.').next().unwrap_or(&path);
                 let problem = Problem::new(format!("`{name}` has a hole at index {expected}"))
-                    .at(path)
                     .hint("a nil ends the list early: leave the item out, or build the list with gym.args");
-                note_problem(self.lua, problem.in_file(location.clone()));
+                self.note(problem.at(path).in_file(location.clone()));
                 break;
             }
-            if let Some(node) = self.node(&item, location, &format!("{path}[{index}]"), depth + 1)? {
+            if let Some(node) = self.node(&item, location, &path.item(place), depth + 1)? {
                 list.push(node);
             }
         }
         Ok(list)
     }
 
-    fn refuse(&self, what: &str, location: &Location, path: &str) -> Option<Node> {
+    fn note(&self, problem: Problem) {
+        self.host.problems.borrow_mut().push(problem);
+    }
+
+    fn refuse(&self, what: &str, location: &Location, path: &Path<'_>) -> Option<Node> {
+        let path = path.to_string();
         let problem = if path.is_empty() { Problem::new(format!("the result {what}")) } else { Problem::new(what) };
-        note_problem(self.lua, problem.at(path).in_file(location.clone()));
+        self.note(problem.at(path).in_file(location.clone()));
         None
     }
 }
@@ -211,7 +250,7 @@ pub fn to_lua(lua: &Lua, node: &Node) -> mlua::Result<Value> {
             for item in list {
                 table.raw_push(to_lua(lua, item)?)?;
             }
-            prelude(lua, "list")?.call(table)?
+            Value::Table(mark_list(lua, table)?)
         }
         NodeValue::Map(map) => {
             let table = lua.create_table()?;
@@ -258,7 +297,7 @@ pub fn tree_to_lua(lua: &Lua, tree: &Tree) -> mlua::Result<Value> {
             for item in list {
                 table.raw_push(tree_to_lua(lua, item)?)?;
             }
-            prelude(lua, "list")?.call(table)?
+            Value::Table(mark_list(lua, table)?)
         }
         Tree::Map(map) => {
             let table = lua.create_table()?;

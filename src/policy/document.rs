@@ -15,7 +15,7 @@ const SLURM_JOB_ID: &str = "slurm_job_id";
 pub fn settle(document: &mut Tree, problems: &mut Problems) -> IndexMap<String, VariableValue> {
     let mut copies: IndexMap<String, Option<String>> = IndexMap::new();
     document.change_texts(&mut |text| {
-        *text = text.map_references(|reference| match reference {
+        text.change_references(|reference| match reference {
             Reference::Secret { name, default } | Reference::Inherited { name, default } => {
                 match copies.get(name) {
                     Some(other) if other != default => problems.push(
@@ -27,9 +27,9 @@ pub fn settle(document: &mut Tree, problems: &mut Problems) -> IndexMap<String, 
                         copies.insert(name.clone(), default.clone());
                     }
                 }
-                Reference::CollectorEnv { name: name.clone() }
+                Some(Reference::CollectorEnv { name: name.clone() })
             }
-            other => other.clone(),
+            _ => None,
         });
     });
     keep_attributes_text(document);

@@ -6,9 +6,9 @@ use mlua::{Lua, Table};
 use super::convert::to_node;
 use super::failure::problem_of;
 use super::hook_values::Environment;
-use super::hooks::HookValue as _;
 use super::host::host;
-use super::spec::{FieldSource, Gpus, TelemetrySpec};
+use super::schema;
+use super::spec::{EnvValue, FieldSource, Gpus, Hook, TelemetrySpec};
 use crate::diag::{Location, Problems};
 use crate::inputs::World;
 use crate::plan::{PROCESS_MARK, PortChoice, Reference, Text, Value, Variable, VariableValue, process_mark};
@@ -68,9 +68,17 @@ pub fn from_policy(lua: &Lua, table: Table) -> Result<IndexMap<String, VariableV
     let found = |error: mlua::Error| problem_of(lua, &error);
     let node = to_node(lua, &mlua::Value::Table(table), &Location::file("<built-in>"), "", false).map_err(found)?;
     let mut problems = host(lua).map_err(found)?.problems.replace(Problems::new());
-    let typed = node.and_then(|node| Environment::from_node(&node, &mut problems));
-    let env = typed.map(|env| env.0.into_iter().map(|(name, variable)| (name, variable.value)).collect());
-    problems.into_result(env.unwrap_or_default())
+    let checked = node.and_then(|node| {
+        schema::variables(&node, Hook::Environment.name()).map_err(|found| problems.extend(found)).ok()
+    });
+    let env = checked.unwrap_or_default().into_iter().map(|(name, spec)| {
+        let value = match spec.value {
+            EnvValue::Set(value) => VariableValue::Set(value),
+            EnvValue::Unset => VariableValue::Unset,
+        };
+        (name, value)
+    });
+    problems.into_result(env.collect())
 }
 
 /// Who gave a telemetry variable its value, for the plan.

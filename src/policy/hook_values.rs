@@ -50,7 +50,7 @@ impl HookValue for Targets {
         for target in &self.0 {
             table.raw_push(target_to_lua(lua, target)?)?;
         }
-        Ok(Value::Table(super::host::prelude(lua, "list")?.call(table)?))
+        Ok(Value::Table(super::host::mark_list(lua, table)?))
     }
 
     fn from_node(node: &Node, problems: &mut Problems) -> Option<Self> {

@@ -116,5 +116,5 @@ fn name_hook(problems: Problems, hook: Hook, fragment: &str) -> Problems {
 fn definition(function: &Function, file: &str) -> Location {
     let info = function.info();
     let source = info.source.as_deref().and_then(|source| source.strip_prefix('@')).unwrap_or(file).to_owned();
-    Location { file: source, line: info.line_defined.and_then(|line| u32::try_from(line).ok()) }
+    Location { file: source.into(), line: info.line_defined.and_then(|line| u32::try_from(line).ok()) }
 }

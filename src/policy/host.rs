@@ -1,13 +1,13 @@
 //! What functions of ours need to know inside the VM.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
 use mlua::{Function, Lua, Table};
 
 use super::watch::Watch;
-use crate::diag::{Location, Problem, Problems};
+use crate::diag::{Location, Problems};
 use crate::inputs::World;
 
 /// `LUA_IDSIZE` without the closing zero.
@@ -41,6 +41,24 @@ impl fmt::Debug for LogSink {
     }
 }
 
+/// What the prelude gave back.
+#[derive(Debug)]
+pub struct Prelude {
+    /// Freezing, copying, globals, by name.
+    pub functions: Table,
+    /// What stands behind each proxy: `data`, `kind`, `file`, `line`.
+    pub hidden: Table,
+    /// The tables that are lists even if they are empty.
+    pub lists: Table,
+}
+
+impl Prelude {
+    /// From the table of the prelude's values.
+    pub fn new(values: Table) -> mlua::Result<Self> {
+        Ok(Self { hidden: values.raw_get("hidden")?, lists: values.raw_get("lists")?, functions: values })
+    }
+}
+
 /// The VM's own data: set once, read by every function of ours.
 #[derive(Debug)]
 pub struct Host {
@@ -56,12 +74,14 @@ pub struct Host {
     pub functions: RefCell<Vec<Function>>,
     /// Names of the loaded chunks, as messages name them.
     chunks: RefCell<Vec<String>>,
-    /// What the prelude gave back: freezing, copying, globals.
-    pub prelude: RefCell<Option<Table>>,
+    /// What the prelude gave back.
+    pub prelude: OnceCell<Prelude>,
     /// Problems of values that were given up on, said together with all others.
     pub problems: RefCell<Problems>,
     /// Number of values that were converted, against structures that grow by sharing.
     pub converted: Cell<usize>,
+    /// Lua looks for what is not needed any more.
+    pub collects: Cell<bool>,
 }
 
 impl Host {
@@ -75,9 +95,10 @@ impl Host {
             log,
             functions: RefCell::default(),
             chunks: RefCell::default(),
-            prelude: RefCell::default(),
+            prelude: OnceCell::new(),
             problems: RefCell::default(),
             converted: Cell::default(),
+            collects: Cell::default(),
         }
     }
 
@@ -85,6 +106,11 @@ impl Host {
     #[must_use]
     pub fn policy_folder(&self) -> Option<&str> {
         self.world.variable("GYMRUN_LUA_PATH").filter(|path| !path.is_empty())
+    }
+
+    /// What the prelude gave back. It is the first that runs.
+    pub fn prelude(&self) -> mlua::Result<&Prelude> {
+        self.prelude.get().ok_or_else(|| mlua::Error::runtime("the prelude has not run; this is a bug of gymrun"))
     }
 
     /// Notes that a file is about to be loaded.
@@ -100,12 +126,13 @@ pub fn host(lua: &Lua) -> mlua::Result<mlua::AppDataRef<'_, Host>> {
 
 /// A function that the prelude gave back.
 pub fn prelude(lua: &Lua, name: &str) -> mlua::Result<Function> {
-    let host = host(lua)?;
-    let table = host.prelude.borrow();
-    match &*table {
-        Some(table) => table.raw_get(name),
-        None => Err(mlua::Error::runtime("the prelude has not run; this is a bug of gymrun")),
-    }
+    host(lua)?.prelude()?.functions.raw_get(name)
+}
+
+/// Marks a table that nobody else holds yet as a list, even if it is empty.
+pub fn mark_list(lua: &Lua, table: Table) -> mlua::Result<Table> {
+    host(lua)?.prelude()?.lists.raw_set(&table, true)?;
+    Ok(table)
 }
 
 /// The innermost line of an author's file on the stack; frames of the shipped policy are skipped.
@@ -136,11 +163,4 @@ pub fn chunk_named(lua: &Lua, name: &str) -> Option<String> {
     }
     let is_meant = |chunk: &&String| *chunk == name || name.len() == LONGEST_NAME && chunk.starts_with(name);
     chunks.iter().find(is_meant).cloned()
-}
-
-/// A problem of a value, kept until all are said.
-pub fn note_problem(lua: &Lua, problem: Problem) {
-    if let Some(host) = lua.app_data_ref::<Host>() {
-        host.problems.borrow_mut().push(problem);
-    }
 }

@@ -1,5 +1,7 @@
 //! Late values: text that is known at launch only, as Lua sees it.
 
+use std::sync::Arc;
+
 use mlua::{Lua, MetaMethod, UserData, UserDataMethods, Value};
 
 use super::failure::raise;
@@ -18,7 +20,7 @@ pub enum Late {
         /// As what.
         encoding: Encoding,
         /// The document.
-        value: Tree,
+        value: Arc<Tree>,
     },
 }
 

@@ -31,7 +31,7 @@ pub struct Request {
     /// Arguments after `--`: appended to the driver's.
     pub driver_arguments: Vec<String>,
     /// What may be known of the machine.
-    pub world: World,
+    pub world: Arc<World>,
     /// Where `gym.log` and `print` go.
     pub log: LogSink,
     /// The process lives on after this, and should have its memory back.
@@ -49,7 +49,7 @@ impl Request {
             output_path: None,
             job_id: None,
             driver_arguments: Vec::new(),
-            world,
+            world: world.into(),
             log: LogSink::silent(),
             goes_on: false,
         }
@@ -64,7 +64,7 @@ impl Request {
 pub fn load(request: Request) -> Result<Plan, Problems> {
     let job_id = request.job_id.clone().unwrap_or_else(|| request.world.default_job_id.clone());
     check_job_id(&job_id)?;
-    let world = Arc::new(request.world.clone());
+    let world = Arc::clone(&request.world);
     let log = request.log.clone();
     let id = job_id.clone();
     vm::run(&world, &job_id, log, request.goes_on, move |lua| read(lua, &request, &id))

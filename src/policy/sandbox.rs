@@ -6,7 +6,7 @@ use mlua::chunk::ChunkMode;
 use mlua::{Function, Lua, Table, Value, Variadic};
 
 use super::failure::{LimitReached, Raised, raise, raise_problem};
-use super::host::{host, prelude};
+use super::host::{Prelude, host, prelude};
 use super::vm::line_by_line;
 use super::{library, modules};
 use crate::diag::{Location, Problem, nearest};
@@ -28,7 +28,8 @@ pub fn install(lua: &Lua) -> mlua::Result<()> {
     for name in ["author", "policy"] {
         values.raw_set(name, globals.raw_get::<Function>(name)?)?;
     }
-    host(lua)?.prelude.replace(Some(values));
+    // Nothing has run before: it is not there yet.
+    let _ = host(lua)?.prelude.set(Prelude::new(values)?);
 
     lua.set_named_registry_value(LOADED, lua.create_table()?)?;
     let module = lua.create_table()?;

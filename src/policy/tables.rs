@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use mlua::{IntoLua, Lua, Table, Value};
 
 use super::convert::tree_to_lua;
-use super::host::{host, prelude};
+use super::host::{host, mark_list, prelude};
 use super::late::{Late, late, reference};
 use super::spec::{EnvSpec, EnvValue, Gpus, OtelSpec, ProcessSpec, Spec, TelemetrySpec};
 use crate::diag::is_secret_name;
@@ -90,7 +90,7 @@ pub fn policy_model(spec: &Spec) -> Option<&ProcessSpec> {
 
 /// A list of texts that is a list even if it is empty.
 pub fn list<'a>(lua: &Lua, items: impl IntoIterator<Item = &'a str>) -> mlua::Result<Table> {
-    prelude(lua, "list")?.call(lua.create_sequence_from(items)?)
+    mark_list(lua, lua.create_sequence_from(items)?)
 }
 
 /// argv and the like.
@@ -99,7 +99,7 @@ pub fn texts(lua: &Lua, texts: &[Text]) -> mlua::Result<Table> {
     for text in texts {
         table.raw_push(late(lua, text.clone())?)?;
     }
-    prelude(lua, "list")?.call(table)
+    mark_list(lua, table)
 }
 
 /// A whole value of `env` or `files`.

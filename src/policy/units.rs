@@ -96,16 +96,9 @@ pub fn collector_unit(spec: &Spec, argv: Vec<Text>, cwd: String, env: IndexMap<S
 
 /// `text` in which `self` is `process`.
 pub fn of(text: &Text, process: &str) -> Text {
-    text.map_references(|reference| {
-        let mut reference = reference.clone();
-        if let Reference::Port { process: own, .. } | Reference::Host { process: own } | Reference::Url { process: own } =
-            &mut reference
-            && own == "self"
-        {
-            process.clone_into(own);
-        }
-        reference
-    })
+    let mut text = text.clone();
+    text.change_references(|reference| reference.of(process));
+    text
 }
 
 /// Every other key of a target, as the plan shows it.

@@ -26,6 +26,8 @@ use crate::inputs::World;
 
 /// How much memory a script may use.
 pub const MEMORY_LIMIT: usize = 256 * 1024 * 1024;
+/// From where on Lua looks for what is not needed any more: a job's policy leaves less behind than it would cost to look.
+const COLLECT_ABOVE: usize = 16 * 1024 * 1024;
 /// What mlua takes for none.
 const NO_LIMIT: usize = 0;
 /// The stack of the thread: enough for the 200 nested C calls that Lua allows itself.
@@ -97,6 +99,7 @@ fn leave_signals_to_others() {
 fn new_vm(host: Host) -> Result<Lua, Problems> {
     let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::UTF8 | StdLib::COROUTINE | StdLib::OS;
     let lua = Lua::new_with(libraries, LuaOptions::new()).map_err(|e| bug(&e))?;
+    lua.gc_stop();
     let is_ours = host.policy_folder().is_none();
     host.watch.note_ours(is_ours);
     lua.set_app_data(host);
@@ -124,10 +127,21 @@ pub fn line_by_line<T>(lua: &Lua, body: impl FnOnce() -> mlua::Result<T>) -> mlu
 fn bound(lua: &Lua) -> mlua::Result<()> {
     lua.set_memory_limit(MEMORY_LIMIT)?;
     let watch = Arc::clone(&host(lua)?.watch);
-    lua.set_global_hook(TRIGGERS, move |_, debug| {
+    lua.set_global_hook(TRIGGERS, move |lua, debug| {
         watch.note(debug);
+        collect_if_large(lua);
         if watch.check() { Err(mlua::Error::external(LimitReached)) } else { Ok(VmState::Continue) }
     })
+}
+
+/// Lets Lua collect from here on if it holds enough. Where no hook looks in time, the memory limit makes it collect.
+pub fn collect_if_large(lua: &Lua) {
+    if lua.used_memory() > COLLECT_ABOVE
+        && let Some(host) = lua.app_data_ref::<Host>()
+        && !host.collects.replace(true)
+    {
+        lua.gc_restart();
+    }
 }
 
 fn bug(error: &mlua::Error) -> Problems {
@@ -156,6 +170,18 @@ mod tests {
         let has = |signals: &[Signal]| signals.iter().filter(|signal| mask.contains(**signal)).count();
         assert_eq!(has(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1]), 5);
         assert_eq!(has(&[Signal::SIGSEGV, Signal::SIGBUS]), 0);
+    }
+
+    #[test]
+    fn what_a_script_leaves_behind_is_collected() {
+        let world = Arc::new(World { time_limit: Duration::from_secs(60), ..World::isolated("/") });
+        let held = run(&world, "j", LogSink::silent(), true, |lua| {
+            let script = "for i = 1, 20000 do\n local s = (\"x\"):rep(50000) .. i\nend";
+            line_by_line(lua, || lua.load(script).set_name("@job.lua").exec()).expect("it runs");
+            Ok(lua.used_memory())
+        })
+        .expect("it ends");
+        assert!(held < 64 * 1024 * 1024, "{held} bytes of a GiB are still held");
     }
 
     #[test]

@@ -44,8 +44,8 @@ impl Watch {
         let source = debug.source();
         let Some(file) = source.source.as_deref().and_then(|name| name.strip_prefix('@')) else { return };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.file != file {
-            file.clone_into(&mut last.file);
+        if *last.file != *file {
+            last.file = file.into();
         }
         last.line = Some(line);
     }

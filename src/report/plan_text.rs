@@ -125,16 +125,17 @@ fn process(text: &mut String, unit: &Unit) {
 
 fn environment(text: &mut String, unit: &Unit) {
     for (name, variable) in &unit.env {
-        let value = match variable.shown() {
-            ShownValue::Masked(mask) => mask.to_owned(),
-            ShownValue::Plain(VariableValue::Unset) => "(unset)".to_owned(),
-            ShownValue::Plain(VariableValue::Set(Value::Text(value))) => value.to_string(),
+        let _ = write!(text, "  env        {name}=");
+        let _ = match variable.shown() {
+            ShownValue::Masked(mask) => text.write_str(mask),
+            ShownValue::Plain(VariableValue::Unset) => text.write_str("(unset)"),
+            ShownValue::Plain(VariableValue::Set(Value::Text(value))) => write!(text, "{value}"),
             ShownValue::Plain(VariableValue::Set(Value::Encoded { value, .. })) => {
-                serde_json::to_string(value).unwrap_or_default()
+                text.write_str(&serde_json::to_string(&**value).unwrap_or_default())
             }
-            ShownValue::Plain(VariableValue::CollectorCopy { variable, .. }) => format!("<{variable}>"),
+            ShownValue::Plain(VariableValue::CollectorCopy { variable, .. }) => write!(text, "<{variable}>"),
         };
-        let _ = writeln!(text, "  env        {name}={value}   # {}", variable.source);
+        let _ = writeln!(text, "   # {}", variable.source);
     }
 }
 

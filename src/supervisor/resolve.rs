@@ -358,7 +358,7 @@ mod tests {
     }
 
     fn encoded(encoding: Encoding, tree: Tree) -> String {
-        resolver().value(&Value::Encoded { encoding, value: tree }).expect("everything is known")
+        resolver().value(&Value::Encoded { encoding, value: tree.into() }).expect("everything is known")
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub fn variable(plan: &Plan, name: &str, variable: &str) -> Option<String> {
     }
     Some(match &variable.value {
         VariableValue::Set(Value::Text(text)) => text.to_string(),
-        VariableValue::Set(Value::Encoded { value, .. }) => serde_json::to_string(value).expect("a document"),
+        VariableValue::Set(Value::Encoded { value, .. }) => serde_json::to_string(&**value).expect("a document"),
         VariableValue::Unset => "<unset>".into(),
         VariableValue::CollectorCopy { variable, .. } => format!("<copy of {variable}>"),
     })

@@ -42,7 +42,7 @@ impl Source {
             }
             Self::Named(named) => named,
         };
-        let problem = |problem: Problem| Problems::from(problem.in_file(Location::file(named)));
+        let problem = |problem: Problem| Problems::from(problem.in_file(Location::file(named.as_str())));
         let (name, text) = match (self.path(), named.split_once(':')) {
             (Some(path), _) => {
                 let unread = |error| problem(Problem::new(format!("cannot read the configuration: {error}")));
@@ -80,7 +80,7 @@ impl Retrieved {
         let read = yaml::read(&text, &name);
         let Some(key) = key else { return Ok(from_yaml(read?, &|line| first + line)) };
         // A place in a command line has no line.
-        let placed = |problem: Problem| problem.in_file(Location::file(&name));
+        let placed = |problem: Problem| problem.in_file(Location::file(name.as_str()));
         let node =
             from_yaml(read.map_err(|problems| problems.into_iter().map(placed).collect::<Problems>())?, &|_| first);
         Ok(Node::new(first, Value::Map(vec![Entry { key, line: first, node }])))

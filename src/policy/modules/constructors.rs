@@ -24,7 +24,7 @@ fn finish(lua: &Lua, kind: &str, type_name: Option<&str>, fields: &Value) -> mlu
         return Err(raise(lua, format!("gym.{kind} takes one table, got {}", fields.type_name())));
     };
     let location = author_line(lua);
-    prelude(lua, "finish")?.call((fields, kind, type_name, location.file, location.line))
+    prelude(lua, "finish")?.call((fields, kind, type_name, &*location.file, location.line))
 }
 
 fn peer(lua: &Lua, name: Value) -> mlua::Result<Value> {

@@ -22,7 +22,7 @@ fn yaml(lua: &Lua, value: Value) -> mlua::Result<Value> {
 fn encode(lua: &Lua, value: &Value, encoding: Encoding) -> mlua::Result<Value> {
     let tree = tree_of(lua, value)?;
     let Some(json) = literal(&tree) else {
-        return Ok(Value::UserData(lua.create_userdata(Late::Encoded { encoding, value: tree })?));
+        return Ok(Value::UserData(lua.create_userdata(Late::Encoded { encoding, value: tree.into() })?));
     };
     let text = match encoding {
         Encoding::Json => serde_json::to_string(&json).map_err(|error| raise(lua, error.to_string()))?,

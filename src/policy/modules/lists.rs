@@ -5,8 +5,9 @@ use mlua::{Function, Lua, Table, Value, Variadic};
 
 use super::entry::{LuaFn, param};
 use crate::plan::Text;
+use crate::policy::convert::data_of;
 use crate::policy::failure::raise;
-use crate::policy::host::prelude;
+use crate::policy::host::{mark_list, prelude};
 use crate::policy::late::{Late, Unset, late, text_of};
 
 /// How deep lists may stand in lists of `gym.args`.
@@ -17,7 +18,7 @@ fn args(lua: &Lua, parts: Variadic<Value>) -> mlua::Result<Value> {
     for part in parts.iter() {
         flatten(lua, part, &list, 0)?;
     }
-    prelude(lua, "list")?.call(list)
+    mark_list(lua, list).map(Value::Table)
 }
 
 fn flatten(lua: &Lua, part: &Value, list: &Table, depth: usize) -> mlua::Result<()> {
@@ -27,7 +28,7 @@ fn flatten(lua: &Lua, part: &Value, list: &Table, depth: usize) -> mlua::Result<
             if depth == MAXIMUM_DEPTH {
                 return Err(raise(lua, "gym.args: lists are nested too deep, or a list contains itself"));
             }
-            let data: Table = prelude(lua, "data")?.call(table)?;
+            let data = data_of(lua, table)?;
             let mut items = Vec::new();
             for pair in data.pairs::<Value, Value>() {
                 match pair? {

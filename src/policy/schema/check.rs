@@ -1,6 +1,7 @@
 //! Compares what people wrote with the tables of keys, and says everything that is wrong at once.
 
 use super::kinds::{Choice, Default, Keys, Table, TextRule, Type};
+use super::path::Path;
 use super::value::{
     boolean, entries, found, int, is_name, is_off, is_variable, items, literal, num, port, port_range, status,
 };
@@ -9,7 +10,7 @@ use crate::inputs::{Node, NodeValue};
 use crate::plan::StopSignal;
 
 /// Checks `node` at `path` against what a key takes.
-pub fn check(node: &Node, takes: &Type, path: &str, problems: &mut Problems) {
+pub fn check(node: &Node, takes: &Type, path: &Path<'_>, problems: &mut Problems) {
     let wrong = |message: String| Problem::new(message).at(path).in_file(node.location.clone());
     match takes {
         Type::Document(_) if matches!(node.value, NodeValue::Encoded { .. }) => {}
@@ -77,7 +78,7 @@ fn nearest(problem: Problem, word: &str, words: &[&str]) -> Problem {
 }
 
 /// "... is due, not ...", with what helps where it is a common slip.
-fn not(node: &Node, takes: &Type, path: &str) -> Problem {
+fn not(node: &Node, takes: &Type, path: &Path<'_>) -> Problem {
     let problem = Problem::new(format!("{} is due, not {}", takes.due(), found(node)).replace(",, ", ", "))
         .at(path)
         .in_file(node.location.clone());
@@ -97,7 +98,7 @@ fn not(node: &Node, takes: &Type, path: &str) -> Problem {
     }
 }
 
-fn text(node: &Node, rule: TextRule, takes: &Type, path: &str, problems: &mut Problems) {
+fn text(node: &Node, rule: TextRule, takes: &Type, path: &Path<'_>, problems: &mut Problems) {
     let wrong = |message: &str| Problem::new(message).at(path).in_file(node.location.clone());
     match &node.value {
         NodeValue::Plain(text) if text.is_empty() && !rule.empty => problems.push(not(node, takes, path)),
@@ -123,12 +124,12 @@ fn text(node: &Node, rule: TextRule, takes: &Type, path: &str, problems: &mut Pr
     }
 }
 
-fn list(node: &Node, takes: &Type, of: &Type, path: &str, problems: &mut Problems) {
+fn list(node: &Node, takes: &Type, of: &Type, path: &Path<'_>, problems: &mut Problems) {
     let Some(items) = items(node) else {
         let problem = not(node, takes, path);
         let one = !matches!(node.value, NodeValue::Map(_) | NodeValue::Null);
         problems.push(match one {
-            true if path.ends_with(".command") => {
+            true if path.to_string().ends_with(".command") => {
                 problem.hint("each item is one argument; a line for a shell goes into `shell`")
             }
             true => problem.hint("a list of one: `[x]`, in Lua `{ x }`"),
@@ -137,7 +138,7 @@ fn list(node: &Node, takes: &Type, of: &Type, path: &str, problems: &mut Problem
         return;
     };
     for (index, item) in items.iter().enumerate() {
-        let path = format!("{path}[{}]", index + 1);
+        let path = path.item(index);
         let wrong = |message: &str| Problem::new(message).at(&path).in_file(item.location.clone());
         match &item.value {
             NodeValue::Null => problems.push(wrong("a hole in the list: the item is null")),
@@ -150,13 +151,13 @@ fn list(node: &Node, takes: &Type, of: &Type, path: &str, problems: &mut Problem
     }
 }
 
-fn map(node: &Node, takes: &Type, keys: Keys, of: &Type, path: &str, problems: &mut Problems) {
+fn map(node: &Node, takes: &Type, keys: Keys, of: &Type, path: &Path<'_>, problems: &mut Problems) {
     let Some(map) = entries(node) else {
         problems.push(not(node, takes, path));
         return;
     };
     for (key, value) in map {
-        let path = below(path, key);
+        let path = path.key(key);
         let due = match keys {
             Keys::Names if !is_name(key, false) => Some(Type::Name.due()),
             Keys::Variables if !is_variable(key) => Some("the name of a variable (letters, digits, `_`)".into()),
@@ -173,13 +174,13 @@ fn map(node: &Node, takes: &Type, keys: Keys, of: &Type, path: &str, problems: &
 }
 
 /// Checks the keys of a table, and each value.
-pub fn table(node: &Node, table: &Table, path: &str, problems: &mut Problems) {
+pub fn table(node: &Node, table: &Table, path: &Path<'_>, problems: &mut Problems) {
     let Some(map) = entries(node) else {
         problems.push(not(node, &Type::Map(Keys::Any, &Type::Tree), path));
         return;
     };
     for (name, value) in map {
-        let path = below(path, name);
+        let path = path.key(name);
         match table.key(name) {
             Some(key) if key.later => problems.push(not_yet(&path, &value.location)),
             Some(key) => check(value, &key.takes, &path, problems),
@@ -197,23 +198,23 @@ pub fn table(node: &Node, table: &Table, path: &str, problems: &mut Problems) {
     for key in table.keys().filter(|key| key.default == Default::Required) {
         if !map.contains_key(key.name) {
             let problem = Problem::new(format!("the key `{}` is missing: {}", key.name, key.doc));
-            problems.push(problem.at(below(path, key.name)).in_file(node.location.clone()));
+            problems.push(problem.at(&path.key(key.name)).in_file(node.location.clone()));
         }
     }
 }
 
-fn not_yet(path: &str, location: &Location) -> Problem {
+fn not_yet(path: &Path<'_>, location: &Location) -> Problem {
     Problem::new("not supported yet").at(path).in_file(location.clone()).hint("a later version will know this key")
 }
 
-fn choice(node: &Node, choice: &Choice, path: &str, problems: &mut Problems) {
+fn choice(node: &Node, choice: &Choice, path: &Path<'_>, problems: &mut Problems) {
     if let Some(chosen) = chosen(node, choice, path, problems) {
         table(node, chosen, path, problems);
     }
 }
 
 /// The table that the value's `type` asks for; what is wrong with the type is said.
-pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems) -> Option<&'static Table> {
+pub fn chosen(node: &Node, choice: &Choice, path: &Path<'_>, problems: &mut Problems) -> Option<&'static Table> {
     let Some(map) = entries(node) else {
         problems.push(not(node, &Type::Map(Keys::Any, &Type::Tree), path));
         return None;
@@ -224,7 +225,7 @@ pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems)
             let known = names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             problems.push(
                 Problem::new("the key `type` is missing")
-                    .at(below(path, "type"))
+                    .at(&path.key("type"))
                     .in_file(node.location.clone())
                     .hint(format!("one of {known}")),
             );
@@ -232,7 +233,7 @@ pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems)
         };
         return choice.table(default);
     };
-    let wrong = |message: String| Problem::new(message).at(below(path, "type")).in_file(said.location.clone());
+    let wrong = |message: String| Problem::new(message).at(&path.key("type")).in_file(said.location.clone());
     match literal(said) {
         Some(name) if choice.later.contains(&name) => {
             problems.push(wrong(format!("type `{name}` is not supported yet")));
@@ -249,7 +250,7 @@ pub fn chosen(node: &Node, choice: &Choice, path: &str, problems: &mut Problems)
     }
 }
 
-fn one_of(node: &Node, types: &[Type], takes: &Type, path: &str, problems: &mut Problems) {
+fn one_of(node: &Node, types: &[Type], takes: &Type, path: &Path<'_>, problems: &mut Problems) {
     let attempt = |one: &Type| {
         let mut found = Problems::new();
         check(node, one, path, &mut found);
@@ -290,7 +291,7 @@ fn same_shape(node: &Node, takes: &Type) -> bool {
     }
 }
 
-fn tree(node: &Node, path: &str, problems: &mut Problems) {
+fn tree(node: &Node, path: &Path<'_>, problems: &mut Problems) {
     let wrong = |message: &str| Problem::new(message).at(path).in_file(node.location.clone());
     match &node.value {
         NodeValue::Function(_) => problems.push(wrong("a function is allowed as a hook of a fragment only")),
@@ -299,23 +300,16 @@ fn tree(node: &Node, path: &str, problems: &mut Problems) {
         }
         NodeValue::List(items) => {
             for (index, item) in items.iter().enumerate() {
-                tree(item, &format!("{path}[{}]", index + 1), problems);
+                tree(item, &path.item(index), problems);
             }
         }
         NodeValue::Map(map) => {
             for (key, value) in map {
-                tree(value, &below(path, key), problems);
+                tree(value, &path.key(key), problems);
             }
         }
         _ => {}
     }
-}
-
-/// The path of a key below a path; a key with a dot in it, or nothing, stands in quotes.
-pub fn below(path: &str, key: &str) -> String {
-    let dot = if path.is_empty() { "" } else { "." };
-    let quote = if key.contains('.') || key.is_empty() { "\"" } else { "" };
-    [path, dot, quote, key, quote].concat()
 }
 
 /// Whether `name` is a relative path that stays below where it begins.

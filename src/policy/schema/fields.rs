@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
         }
         match self.table.key(key)?.default {
             Default::Value(value) => {
-                Some(Cow::Owned(Node { value: NodeValue::Plain(value.to_owned()), location: Location::file(BUILT_IN) }))
+                Some(Cow::Owned(Node { value: NodeValue::Plain(value.to_owned()), location: Location::default() }))
             }
             _ => None,
         }

@@ -2,10 +2,11 @@
 
 use indexmap::IndexMap;
 
-use super::check::{below, check, table};
+use super::check::{check, table};
 use super::fields::{Fields, late, words};
 use super::kinds::{ARGUMENT, Keys, Type};
 use super::otel::empty;
+use super::path::{Path, below};
 use super::process::{environment, labels};
 use super::tables::{self, HOOKS, TARGET};
 use super::value::{entries, int, items, literal, tree};
@@ -23,7 +24,7 @@ pub fn take(keys: &mut IndexMap<String, Node>, problems: &mut Problems) -> Index
             continue;
         }
         let alone = Node { value: NodeValue::Map([(key.name.to_owned(), node)].into()), location: empty().location };
-        table(&alone, &HOOKS, "", problems);
+        table(&alone, &HOOKS, &Path::Of(""), problems);
         let Some(node) = entries(&alone).and_then(|map| map.get(key.name)) else { continue };
         if let Some(hook) = Hook::ALL.into_iter().find(|hook| hook.name() == key.name) {
             hooks.insert(hook, HookSpec { form: form(hook, node), location: node.location.clone() });
@@ -55,7 +56,7 @@ pub fn no_peer(_: &str) -> Tree {
 
 fn checked<T>(node: &Node, takes: &Type, path: &str, read: impl FnOnce(&Node) -> T) -> Result<T, Problems> {
     let mut problems = Problems::new();
-    check(node, takes, path, &mut problems);
+    check(node, takes, &Path::Of(path), &mut problems);
     problems.into_result(()).map(|()| read(node))
 }
 
@@ -67,7 +68,7 @@ pub fn attributes(node: &Node, path: &str) -> Result<IndexMap<String, Placed<Tre
 /// What the hook `scrape` returned.
 pub fn targets(node: &Node, path: &str) -> Result<Vec<TargetSpec>, Problems> {
     let mut problems = Problems::new();
-    check(node, &tables::TARGETS, path, &mut problems);
+    check(node, &tables::TARGETS, &Path::Of(path), &mut problems);
     check_targets(node, path, &mut problems);
     problems.into_result(()).map(|()| typed_targets(node))
 }

@@ -2,13 +2,14 @@
 
 use indexmap::IndexMap;
 
-use super::check::{below, table};
+use super::check::table;
 use super::fields::Fields;
 use super::hooks::{check_targets, take, typed_attributes, typed_targets};
 use super::kinds::{Table, TextRule};
 use super::logs::{log, settle_keep, stack};
 use super::names;
 use super::otel::{empty, otel};
+use super::path::{Path, below};
 use super::process::environment;
 use super::processes::{Builder, Built, configuration, server_types};
 use super::references::References;
@@ -60,7 +61,7 @@ pub fn check(layers: Layers, job_id: &str, world: &World) -> Checked {
     if let NodeValue::Map(map) = &mut rest.value {
         map.retain(|key, _| !["services", "servers", DRIVER].contains(&key.as_str()));
     }
-    table(&rest, &EITHER, "", &mut problems);
+    table(&rest, &EITHER, &Path::Of(""), &mut problems);
     if let Some(scrape) = part("scrape") {
         check_targets(scrape, "scrape", &mut problems);
     }
@@ -219,14 +220,14 @@ fn references(merged: &Node, processes: &[Built], collector: bool, world: &World
     let files = part("files").and_then(entries).map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
     let references = References { processes, collector, files, world };
     for built in processes {
-        references.check(&built.node, &built.spec.path, Some(&built.spec), problems);
+        references.check(&built.node, &Path::Of(&built.spec.path), Some(&built.spec), problems);
     }
     for (key, node) in entries(merged).into_iter().flatten() {
         let elsewhere = ["services", "servers", DRIVER, "process_defaults"].contains(&key.as_str());
         // Without a collector nobody reads its headers.
         let unused = key == "otel" && !collector;
         if !elsewhere && !unused && EITHER.key(key).is_some_and(|key| !key.later) {
-            references.check(node, key, None, problems);
+            references.check(node, &Path::Of(key), None, problems);
         }
     }
 }

@@ -183,7 +183,10 @@ impl Table {
 
     /// The key of that name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys().find(|key| key.name == name)
+        if self.without.contains(&name) {
+            return None;
+        }
+        self.parts.iter().rev().find_map(|part| part.iter().find(|key| key.name == name))
     }
 
     /// Whether like tables have the key, and this one has not.

@@ -13,6 +13,7 @@ mod kinds;
 mod logs;
 mod names;
 mod otel;
+mod path;
 mod probes;
 mod process;
 mod processes;
@@ -25,7 +26,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-pub(super) use check::below;
 pub use hooks::{arguments, attributes, document, targets, variables};
 pub use job::{Checked, check};
+pub(super) use path::Path;
 pub use reference::reference;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::check::below;
+use super::path::below;
 use super::processes::Built;
 use super::value::{int, is_off, items};
 use crate::diag::{Location, Problem, Problems};

@@ -2,11 +2,12 @@
 
 use indexmap::IndexMap;
 
-use super::check::{below, check, chosen, table};
+use super::check::{check, chosen, table};
 use super::defaults::{apply, by_kind};
 use super::fields::{Fields, late, path};
 use super::hooks::no_peer;
 use super::kinds::{Choice, Keys, Table, Type};
+use super::path::{Path, below};
 use super::process::{Process, vllm};
 use super::tables;
 use super::value::{entries, is_name, literal, tree};
@@ -41,7 +42,7 @@ impl Builder<'_> {
         let Some(node) = node else { return Vec::new() };
         let Some(map) = entries(node) else {
             // Says that a mapping is due.
-            check(node, &Type::Map(Keys::Names, &Type::Choice(&tables::SERVICE)), key, self.problems);
+            check(node, &Type::Map(Keys::Names, &Type::Choice(&tables::SERVICE)), &Path::Of(key), self.problems);
             return Vec::new();
         };
         let mut built = Vec::new();
@@ -72,7 +73,7 @@ impl Builder<'_> {
         kind: Kind,
         choice: &'static Choice,
     ) -> Option<Built> {
-        let of_type = chosen(node, choice, path, self.problems)?;
+        let of_type = chosen(node, choice, &Path::Of(path), self.problems)?;
         let said = entries(node).and_then(|map| map.get("type")).and_then(literal);
         let type_name = said.or(choice.default).unwrap_or_default();
         let by_kind = by_kind(kind, type_name);
@@ -101,7 +102,7 @@ impl Builder<'_> {
     /// What is wrong with a process, but for what has been said of `process_defaults` already.
     fn check_process(&mut self, node: &Node, of_type: &Table, path: &str) {
         let mut found = Problems::new();
-        table(node, of_type, path, &mut found);
+        table(node, of_type, &Path::Of(path), &mut found);
         let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
         for problem in found {
             let said = self.problems.iter().any(|known| {

@@ -1,6 +1,6 @@
 //! References that lead nowhere: processes, ports and peers that are not there, secrets that are not set.
 
-use super::check::below;
+use super::path::Path;
 use super::processes::Built;
 use crate::diag::{Location, Problem, Problems};
 use crate::inputs::{Node, NodeValue, World};
@@ -21,7 +21,7 @@ pub struct References<'a> {
 
 impl References<'_> {
     /// Everything below `node`, which stands at `path` and belongs to the process `owner`, if to any.
-    pub fn check(&self, node: &Node, path: &str, owner: Option<&ProcessSpec>, problems: &mut Problems) {
+    pub fn check(&self, node: &Node, path: &Path<'_>, owner: Option<&ProcessSpec>, problems: &mut Problems) {
         match &node.value {
             NodeValue::Text(text) => self.text(text, path, &node.location, owner, problems),
             NodeValue::Encoded { value, .. } => {
@@ -29,12 +29,12 @@ impl References<'_> {
             }
             NodeValue::List(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.check(item, &format!("{path}[{}]", index + 1), owner, problems);
+                    self.check(item, &path.item(index), owner, problems);
                 }
             }
             NodeValue::Map(map) => {
                 for (key, value) in map {
-                    self.check(value, &below(path, key), owner, problems);
+                    self.check(value, &path.key(key), owner, problems);
                 }
             }
             NodeValue::Peer(name) => {
@@ -55,7 +55,14 @@ impl References<'_> {
         }
     }
 
-    fn text(&self, text: &Text, path: &str, location: &Location, owner: Option<&ProcessSpec>, problems: &mut Problems) {
+    fn text(
+        &self,
+        text: &Text,
+        path: &Path<'_>,
+        location: &Location,
+        owner: Option<&ProcessSpec>,
+        problems: &mut Problems,
+    ) {
         for reference in text.references() {
             if let Some(problem) = self.reference(reference, owner) {
                 problems.push(problem.at(path).in_file(location.clone()));
@@ -65,7 +72,7 @@ impl References<'_> {
     }
 
     /// `gym.file`, `${file:F}`: the job directory and `/files/F`.
-    fn file(&self, text: &Text, path: &str, location: &Location, problems: &mut Problems) {
+    fn file(&self, text: &Text, path: &Path<'_>, location: &Location, problems: &mut Problems) {
         let segments = text.segments();
         for pair in segments.windows(2) {
             let [crate::plan::Segment::Reference(Reference::JobDir), crate::plan::Segment::Literal(after)] = pair

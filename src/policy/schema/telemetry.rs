@@ -269,7 +269,7 @@ impl Settle<'_> {
 }
 
 fn source(location: &Location) -> FieldSource {
-    if location.file == COMMAND_LINE { FieldSource::CommandLine } else { FieldSource::Author(location.clone()) }
+    if *location.file == *COMMAND_LINE { FieldSource::CommandLine } else { FieldSource::Author(location.clone()) }
 }
 
 /// A boolean as nemo-lens reads it.

@@ -165,7 +165,7 @@ pub fn tree(node: &Node, peer: &mut dyn FnMut(&str) -> Tree) -> Tree {
         NodeValue::Float(number) => Tree::Float(*number),
         NodeValue::Plain(text) => plain(node, text),
         NodeValue::Text(text) => Tree::Text(text.clone()),
-        NodeValue::Encoded { value, .. } => value.clone(),
+        NodeValue::Encoded { value, .. } => (**value).clone(),
         NodeValue::Peer(name) => peer(name),
         NodeValue::List(items) => Tree::List(items.iter().map(|item| tree(item, peer)).collect()),
         NodeValue::Map(map) => Tree::Map(map.iter().map(|(key, value)| (key.clone(), tree(value, peer))).collect()),

@@ -102,7 +102,7 @@ proptest! {
         };
         for problem in check(layers, "j1", &world).problems {
             prop_assert!(problem.severity == Severity::Warning || !problem.location.is_unknown(), "{}", problem);
-            prop_assert!(problem.location.file == "job.lua", "{}", problem);
+            prop_assert!(&*problem.location.file == "job.lua", "{}", problem);
         }
     }
 }

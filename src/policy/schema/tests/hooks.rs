@@ -210,7 +210,7 @@ fn defaults_that_are_values_are_what_their_keys_take() {
             if let super::super::kinds::Default::Value(value) = key.default {
                 let node = Node { value: NodeValue::Plain(value.into()), location: Location::file("x") };
                 let mut problems = crate::diag::Problems::new();
-                super::super::check::check(&node, &key.takes, key.name, &mut problems);
+                super::super::check::check(&node, &key.takes, &super::super::path::Path::Of(key.name), &mut problems);
                 assert!(problems.is_empty(), "{}: {problems}", table.title);
             }
         }
