@@ -5,7 +5,8 @@ use std::fmt::Arguments;
 use super::compile::Names;
 use super::job::Plan;
 use super::process::VariableValue;
-use super::text::{Reference, Segment, Text, Tree, Value};
+use super::text::{Reference, Segment, Text};
+use super::tree::{Tree, Value};
 use crate::diag::{Location, Problem, Problems};
 
 /// Secrets stand nowhere where they would be seen: argv, files, attributes, labels.

@@ -12,7 +12,8 @@ use super::checks::{check_secrets, check_sizes, check_variables};
 use super::draft::Draft;
 use super::job::Plan;
 use super::process::{COLLECTOR, DRIVER, Kind, PortChoice, Unit};
-use super::text::{Reference, SELF, Segment, Text, Value};
+use super::text::{Reference, SELF, Segment, Text};
+use super::tree::Value;
 use crate::diag::{Location, Problem, Problems};
 
 /// The plan of a draft, or everything that is wrong with it.

@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::process::{Kind, Unit};
-use super::text::{Text, Tree, Value};
+use super::text::Text;
+use super::tree::{Tree, Value};
 use crate::diag::{Location, Problem};
 
 /// The folder of job directories, where nobody says another one; in the working directory.

@@ -12,6 +12,7 @@ mod order;
 mod process;
 mod references;
 mod text;
+mod tree;
 
 pub use compile::compile;
 pub use draft::Draft;
@@ -24,4 +25,5 @@ pub use process::{
     COLLECTOR, DRIVER, Exhausted, Kind, Liveness, OnExit, PROCESS_MARK, PortChoice, Probe, ProbeKind, Question,
     Readiness, RestartPolicy, ShownValue, Stdin, StopPolicy, StopSignal, Unit, Variable, VariableValue, process_mark,
 };
-pub use text::{Encoding, Reference, Segment, Text, Tree, Value, escape_for_collector};
+pub use text::{Reference, Segment, Text};
+pub use tree::{Encoding, Tree, Value, escape_for_collector};

@@ -6,7 +6,8 @@ use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 
 use super::log::{LogMode, Rotation};
-use super::text::{Text, Value};
+use super::text::Text;
+use super::tree::Value;
 use crate::diag::{Location, is_secret_name};
 
 /// The name of the collector among the units.

@@ -4,7 +4,8 @@ use std::fmt::Arguments;
 use std::sync::Arc;
 
 use super::process::{ProbeKind, Question, Readiness, Unit, VariableValue};
-use super::text::{Reference, Segment, Text, Tree, Value};
+use super::text::{Reference, Segment, Text};
+use super::tree::{Tree, Value};
 
 impl Value {
     /// Calls `change` with every text in it.
