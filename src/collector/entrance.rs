@@ -37,6 +37,10 @@ impl Consumer for Counted {
             result
         })
     }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.next.ready())
+    }
 }
 
 /// Items on their way into the pipelines. Whoever hands them in may be gone before they are in: they are refused then.

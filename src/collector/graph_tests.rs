@@ -1,18 +1,22 @@
 //! Configurations that cannot be wired, and the order in which those that can are started and stopped.
 
 use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
 use super::component::{
     Built, Connector, Consumer, Context, Exporter, Extension, Next, Outputs, Processor, Receiver, Refusal, Running,
-    Signals,
+    Signals, Stateless,
 };
 use super::deadline::Deadline;
+use super::fuzzing::load_config;
 use super::graph::Graph;
-use super::testing::{context, spans};
+use super::own::Meters;
+use super::testing::{context, eventually, spans};
 use crate::collector::config::load::read_text;
 use crate::collector::config::pipelines::Pipeline;
 use crate::collector::config::section::Findings;
@@ -251,4 +255,76 @@ async fn who_does_not_stop_is_named_and_left_behind() {
     graph.stop(&Deadline::fixed(Instant::now() + std::time::Duration::from_millis(20)), &base, &no_report).await;
     let lines = lines.lock().expect("lock");
     assert!(lines.iter().any(|line| line.contains("exporters/exporter did not stop in time")), "{lines:?}");
+}
+
+/// Gives a test what a receiver hands in to.
+struct Door(Arc<Mutex<Outputs>>);
+
+impl Receiver for Door {
+    fn start(
+        self: Box<Self>,
+        _context: Context,
+        outputs: Outputs,
+    ) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>> {
+        *self.0.lock().expect("lock") = outputs;
+        Box::pin(std::future::ready(Ok(Box::new(Stateless) as Box<dyn Running>)))
+    }
+}
+
+/// An exporter that takes all and has dealt with none of it; it keeps whether it was asked.
+#[derive(Clone, Default)]
+struct Slow(Arc<AtomicBool>);
+
+impl Exporter for Slow {
+    fn start(self: Box<Self>, _context: Context, _: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
+        Box::pin(std::future::ready(Ok(Built::stateless(*self))))
+    }
+}
+
+impl Consumer for Slow {
+    fn consume(&self, _payload: Payload) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        self.0.store(true, Ordering::Relaxed);
+        Box::pin(pending())
+    }
+}
+
+/// Whatever hands on asks the next one, with and without somebody who counts in between.
+#[tokio::test]
+async fn a_slow_exporter_holds_back_what_is_in_front_of_processors_and_connectors() {
+    for pipelines in [
+        "{traces: {receivers: [otlp], processors: [batch, resource], exporters: [nop]}}",
+        "{traces/a: {receivers: [otlp], processors: [batch], exporters: [forward]}, \
+         traces/b: {receivers: [forward], processors: [resource], exporters: [nop]}}",
+        "{traces/a: {receivers: [otlp], processors: [batch], exporters: [forward]}, \
+         traces/b: {receivers: [forward], exporters: [forward/b]}, \
+         traces/c: {receivers: [forward/b], exporters: [nop]}}",
+    ] {
+        for is_watched in [false, true] {
+            let text = format!(
+                "receivers: {{otlp: {{protocols: {{http: }}}}}}\nexporters: {{nop: }}\n\
+                 processors: {{batch: {{send_batch_size: 1}}, resource: {{attributes: [{{key: a, value: b, action: upsert}}]}}}}\n\
+                 connectors: {{forward: , forward/b: }}\nservice: {{pipelines: {pipelines}}}\n"
+            );
+            let mut config = load_config(&text, &|_| None).expect("a configuration");
+            let (door, slow) = (Arc::default(), Slow::default());
+            config.components.receivers[0].component = Some(Box::new(Door(Arc::clone(&door))));
+            config.components.exporters[0].component = Some(Box::new(slow.clone()));
+            let base = context("collector");
+            if is_watched {
+                base.shared.get::<Meters>().want();
+            }
+            let mut graph = Graph::start(config, base.clone(), pending()).await.ok().expect("starts");
+            let head = door.lock().expect("lock").get(Signal::Traces).cloned().expect("an output");
+            // As much as a batch waits for.
+            head.consume(spans(50_000)).await.expect("takes");
+            eventually(|| slow.0.load(Ordering::Relaxed)).await;
+            assert!(head.ready().now_or_never().is_none(), "{pipelines}");
+            let deadline = Deadline::fixed(Instant::now() + std::time::Duration::from_secs(5));
+            graph.stop(&deadline, &base, &no_report).await;
+        }
+    }
 }
