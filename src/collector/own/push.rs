@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::gather::Gatherer;
 use crate::collector::component::{Built, Context, Exporter, Running, until};
@@ -24,11 +24,11 @@ pub struct Push {
     pub exporter: Box<dyn Exporter>,
 }
 
-/// A reader that sends.
+/// A reader that sends. Dropping it ends it, whatever it is about.
 pub struct Pushing {
     stop: CancellationToken,
-    task: JoinHandle<()>,
-    last: Box<dyn Fn() -> JoinHandle<()> + Send + Sync>,
+    task: AbortOnDropHandle<()>,
+    last: Box<dyn Fn() -> AbortOnDropHandle<()> + Send + Sync>,
     running: Box<dyn Running>,
 }
 
@@ -51,15 +51,15 @@ pub async fn start(push: Push, gatherer: Arc<Gatherer>, context: &Context) -> Re
     });
     let stop = CancellationToken::new();
     let (every, stopped) = (send.clone(), stop.clone());
-    let task = tokio::spawn(async move {
+    let task = AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(interval) => every().await,
                 () = stopped.cancelled() => return,
             }
         }
-    });
-    let last = Box::new(move || tokio::spawn(send()));
+    }));
+    let last = Box::new(move || AbortOnDropHandle::new(tokio::spawn(send())));
     Ok(Pushing { stop, task, last, running })
 }
 
@@ -68,10 +68,7 @@ impl Pushing {
     pub async fn stop(self, deadline: &Deadline) {
         self.stop.cancel();
         if deadline.until(self.task).await.is_some() {
-            let mut last = (self.last)();
-            if deadline.until(&mut last).await.is_none() {
-                last.abort();
-            }
+            deadline.until((self.last)()).await;
         }
         self.running.shutdown(deadline.clone()).await;
     }
