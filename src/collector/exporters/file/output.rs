@@ -2,7 +2,8 @@
 //!
 //! A file that is rotated grows to a size and is then renamed to `NAME-2026-01-31T12-00-00.000-size.EXT`. The border is
 //! always between two messages. Short messages are written together and long ones in parts, so that little memory is
-//! needed for them. If a write fails, the file is cut back to the last whole message.
+//! needed for them. If a write fails, the file is cut back to the last whole message, unless somebody else has written to it
+//! since: a collector that was left behind with a disk that hangs takes nothing away from the next one.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -202,19 +203,34 @@ impl Output {
     fn append(&mut self, buffer: &mut Vec<u8>, continued: Option<u64>) -> io::Result<()> {
         if !buffer.is_empty() {
             self.torn_from.get_or_insert(self.size);
-            self.file.write_all(buffer)?;
-            self.size += buffer.len() as u64;
+            self.write_all(buffer)?;
             buffer.clear();
         }
         self.torn_from = continued;
         Ok(())
     }
 
-    /// Removes what there is of a message that was not written as a whole. Best effort: the error that counts is that of
-    /// the write.
+    /// Writes all bytes, or counts those that it could.
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.file.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    self.size += count as u64;
+                    bytes = &bytes[count..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what there is of a message that was not written as a whole, if the file ends where this writer left it.
+    /// Best effort: the error that counts is that of the write.
     fn cut_back(&mut self) {
         let Some(at) = self.torn_from.take() else { return };
-        if self.file.metadata().is_ok_and(|metadata| metadata.len() > at) {
+        if self.size > at && self.file.metadata().is_ok_and(|metadata| metadata.len() == self.size) {
             let _ = self.file.set_len(at);
         }
     }

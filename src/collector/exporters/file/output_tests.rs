@@ -58,6 +58,32 @@ fn what_a_failed_write_takes_with_it_is_not_counted() {
     assert_eq!(written.decided, 0);
 }
 
+/// A writer that hung over a reload, and fails at last, shares the file with the next collector's.
+#[test]
+fn what_another_wrote_meanwhile_is_not_cut_off() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x.jsonl");
+    for broken_down in [false, true] {
+        let mut late = Output::open(&path, false, None).expect("opens");
+        assert_eq!(late.write(["before\n"], plain).decided, 1);
+        let write = |_: u8, buffer: &mut Vec<u8>, between: &mut dyn FnMut(&mut Vec<u8>)| {
+            buffer.resize(PART, b'a');
+            between(buffer);
+            assert_eq!(fs::metadata(&path).expect("is there").len(), 7 + PART as u64);
+            let mut next = Output::open(&path, true, None).expect("opens");
+            assert!(next.end_line().expect("reads"));
+            assert_eq!(next.write(["next\n"], plain).decided, 1);
+            assert!(!broken_down, "a defect");
+            Err(io::Error::other("not encoded"))
+        };
+        assert_eq!(late.write([1], write).broken.len(), 1);
+        // Also once it writes again, or would.
+        assert_eq!(late.write(["after\n"], plain).decided, 1);
+        let text = fs::read_to_string(&path).expect("reads");
+        assert_eq!(text, format!("before\n{}\nnext\nafter\n", "a".repeat(PART)));
+    }
+}
+
 #[test]
 fn files_are_put_aside_between_messages_and_the_oldest_removed() {
     let directory = tempfile::tempdir().expect("directory");
