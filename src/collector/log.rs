@@ -43,7 +43,7 @@ pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct Form {
     /// As JSON instead of words in a row.
     pub json: bool,
-    /// Added to each line.
+    /// Added to each line, but for names that a JSON line has itself.
     pub fields: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -186,7 +186,10 @@ impl Form {
             let own = [("level", level.to_string()), ("ts", time.to_owned()), ("component", name.to_owned())];
             let own = own.into_iter().chain([("msg", text.to_owned())]);
             let own = own.map(|(key, value)| (key.to_owned(), serde_json::Value::String(value)));
-            let line: serde_json::Map<_, _> = own.chain(self.fields.clone()).collect();
+            let mut line: serde_json::Map<_, _> = own.collect();
+            for (name, value) in &self.fields {
+                line.entry(name).or_insert_with(|| value.clone());
+            }
             return serde_json::Value::Object(line).to_string();
         }
         let line = format!("{time} {level} {name}: {text}");

@@ -184,6 +184,21 @@ mod tests {
         assert!(line["ts"].as_str().is_some_and(|time| time.ends_with('Z')), "{line}");
     }
 
+    /// The reference writes such names twice, which is no JSON that everybody reads.
+    #[test]
+    fn a_field_does_not_replace_what_a_line_has_itself() {
+        let yaml = "encoding: json\ninitial_fields: {msg: m, ts: t, level: l, component: c, job: 7}\n";
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = seen.clone();
+        let sink: Sink = Arc::new(move |line: &str| kept.lock().expect("lock").push(line.to_owned()));
+        read_section(yaml, read).open(&sink).expect("opens").named("exporters/x").info("what it is");
+        let line: Json = serde_json::from_str(&seen.lock().expect("lock")[0]).expect("JSON");
+        let has = |name: &str, value: &str| line[name] == Json::from(value);
+        assert!(has("msg", "what it is") && has("level", "info") && has("component", "exporters/x"), "{line}");
+        assert!(line["ts"].as_str().is_some_and(|time| time.ends_with('Z')), "{line}");
+        assert_eq!((&line["job"], line.as_object().map(serde_json::Map::len)), (&7.into(), Some(5)));
+    }
+
     #[test]
     fn what_cannot_be_is_said() {
         let yaml =
