@@ -39,7 +39,7 @@ pub struct CollectorArgs {
 #[derive(Args, Clone, Debug)]
 struct Sources {
     /// The collector.yaml; may be given again: maps are joined and the later one wins. Also `env:NAME` and `yaml:TEXT`.
-    /// The report `delivery.json` is written beside the first file at the end.
+    /// The report `delivery.json` is written at the end, beside the first file (without one: in the working directory).
     #[arg(long, value_name = "FILE", required = true)]
     config: Vec<String>,
     /// One value over what the files say, such as `exporters.debug.verbosity=detailed`; may be given again. The value is
@@ -131,7 +131,7 @@ fn serve_on(runtime: &Runtime, sources: &[Source], first: (Config, Texts)) -> Re
     let sink = stderr_sink();
     let surroundings = Surroundings {
         sink: sink.clone(),
-        delivery: Some(directory(sources)),
+        report_folder: Some(directory(sources)),
         kept: Kept::default(),
         ready: shed_memory,
         shed: Shed(shed_free_memory),

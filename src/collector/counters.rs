@@ -32,7 +32,7 @@ pub enum Tally {
 
 type ByComponent = BTreeMap<String, BTreeMap<(u8, Tally), u64>>;
 
-/// All counts of one collector.
+/// All counts of one process: of one collector after the other, where the configuration is read anew.
 #[derive(Default)]
 pub struct Counters {
     counts: Mutex<ByComponent>,

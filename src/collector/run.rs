@@ -25,8 +25,8 @@ use crate::diag::Problem;
 pub struct Surroundings {
     /// Where the collector's lines go.
     pub sink: Sink,
-    /// Where `delivery.json` is written; `None`: nowhere.
-    pub delivery: Option<PathBuf>,
+    /// The folder in which `delivery.json` is written; `None`: it is not.
+    pub report_folder: Option<PathBuf>,
     /// What one collector after the other of this process goes on with when the configuration is read anew.
     pub kept: Kept,
     /// Called when everything is ready.
@@ -106,12 +106,12 @@ pub async fn run(
         context.shared.get::<Meters>().want();
     }
     let gatherer = Arc::new(Gatherer::new(config.telemetry.detail, &context));
-    let mut room = surroundings.delivery.as_deref().map(delivery::reserve);
+    let mut room = surroundings.report_folder.as_deref().map(delivery::reserve);
     let mut write_report = || {
-        if let (Some(directory), Some(room)) = (&surroundings.delivery, room.take())
+        if let (Some(folder), Some(room)) = (&surroundings.report_folder, room.take())
             && let Err(error) = delivery::write(&counters, room)
         {
-            log.warn(&format!("cannot write {}: {error}", directory.join(delivery::FILE_NAME).display()));
+            log.warn(&format!("cannot write {}: {error}", folder.join(delivery::FILE_NAME).display()));
         }
     };
     let give_up = || {
@@ -202,9 +202,9 @@ mod tests {
             let context = testing::context("exporters/x");
             let owed = context.owe(Signal::Logs, 3);
             let kept = Kept { counters: context.counters.clone(), ..Kept::default() };
-            let delivery = Some(directory.path().to_owned());
+            let report_folder = Some(directory.path().to_owned());
             let surroundings =
-                Surroundings { sink: Arc::new(|_| ()), delivery, kept, ready: || (), shed: Shed::default() };
+                Surroundings { sink: Arc::new(|_| ()), report_folder, kept, ready: || (), shed: Shed::default() };
             let config = load_config(&text, &|_| None).expect("a configuration");
             let ended = if is_stopped {
                 run(config, surroundings, ready(())).await
