@@ -15,6 +15,7 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
@@ -86,8 +87,21 @@ pub trait Processor: Send {
 
 /// A checked exporter: one instance for each id; the payload tells its signal.
 pub trait Exporter: Send {
+    /// The file that it writes.
+    fn file(&self) -> Option<WrittenFile> {
+        None
+    }
+
     /// Opens what it writes to and begins to take payloads of `signals`.
     fn start(self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>>;
+}
+
+/// A file of an exporter, and how it is written: all who write it agree on that.
+pub struct WrittenFile {
+    /// Its absolute path.
+    pub path: PathBuf,
+    /// The keys that tell how, each with its value in words; the same keys for each file.
+    pub keys: Vec<(&'static str, String)>,
 }
 
 /// A checked connector: built once for each pair of signals in use, whatever the number of pipelines.

@@ -5,12 +5,12 @@
 
 use regex::Regex;
 
-use super::addresses;
 use super::node::{Entry, Node};
 use super::pipelines::{self, Pipeline};
 use super::secrets::Secrets;
 use super::section::{Findings, Section};
 use super::service::{self, Reference};
+use super::{addresses, files};
 use crate::collector::component::{Connector, Exporter, Extension, Factory, Processor, Receiver, Signals};
 use crate::collector::connectors::CONNECTORS;
 use crate::collector::exporters::EXPORTERS;
@@ -87,6 +87,7 @@ impl Config {
         let extensions = extensions(&service.extensions, &components, &findings);
         let pipelines = pipelines::check(service.pipelines, &components, &findings);
         addresses::check(&components, &extensions, &pipelines, &service.telemetry, &findings);
+        files::check(&components, &pipelines, &findings);
         report(&service.telemetry.report, &pipelines, &findings);
         let problems = findings.problems.into_inner();
         if problems.any_error() {

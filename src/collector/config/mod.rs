@@ -8,6 +8,7 @@ mod addresses;
 mod checked;
 pub mod duration;
 pub mod expand;
+mod files;
 pub mod load;
 pub mod node;
 pub mod pipelines;

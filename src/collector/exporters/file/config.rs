@@ -11,7 +11,7 @@ use super::groups::{GroupBy, Groups};
 use super::output::Rotation;
 use super::writer::{Writer, Writers};
 use crate::collector::component::{
-    Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Running, Signals,
+    Built, Consumer, Context, EVERY_SIGNAL, Exporter, Factory, Refusal, Running, Signals, WrittenFile,
 };
 use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
@@ -38,6 +38,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// The path as all know it who write it.
+    pub fn key(&self) -> PathBuf {
+        std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone())
+    }
+
     /// The same for the file of a group, whose directory is made in any case.
     pub fn at(&self, path: &Path) -> Self {
         let create_directory = self.create_directory.or(Some(DIRECTORY_MODE));
@@ -116,6 +121,25 @@ fn group_by(section: &mut Section<'_>) -> Option<GroupBy> {
 }
 
 impl Exporter for Settings {
+    fn file(&self) -> Option<WrittenFile> {
+        let none = || "none".to_owned();
+        let rotation = |rotation: &Rotation| {
+            let Rotation { largest, days, backups, local_time } = rotation;
+            let zone = if *local_time { "local time" } else { "UTC" };
+            format!("{} MiB, {days} days, {backups} backups, {zone}", largest >> 20)
+        };
+        let keys = vec![
+            ("format", if self.form.protobuf { "proto" } else { "json" }.to_owned()),
+            ("compression", self.form.zstd.map_or_else(none, |level| format!("zstd, level {level}"))),
+            ("append", self.append.to_string()),
+            ("flush_interval", format!("{:?}", self.flush_interval)),
+            ("create_directory", self.create_directory.map_or("false".to_owned(), |mode| format!("{mode:04o}"))),
+            ("rotation", self.rotation.as_ref().map_or_else(none, rotation)),
+            ("group_by", self.group_by.is_some().to_string()),
+        ];
+        Some(WrittenFile { path: self.key(), keys })
+    }
+
     fn start(self: Box<Self>, context: Context, _signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         Box::pin(async move {
             if let Some(group_by) = self.group_by.clone() {
