@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use indexmap::IndexMap;
-use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::config::Settings;
 use super::writer::{Writer, Writers};
-use crate::collector::component::{Built, Consumer, Context, Refusal, Running};
+use crate::collector::component::{Built, Consumer, Context, Refusal, Running, until};
 use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
 use crate::diag::Problem;
@@ -38,11 +39,17 @@ impl GroupBy {
     }
 }
 
-/// The open files, the one used last at the end.
+/// The files in use.
 #[derive(Default)]
 struct Open {
+    /// The one used last is at the end.
     writers: VecDeque<(PathBuf, Arc<Writer>)>,
+    /// Those that were closed to make room and may not be written yet; they end by themselves.
+    closing: Vec<Weak<Writer>>,
 }
+
+/// How long a file is waited for that is closed to make room.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The exporter.
 pub(super) struct Groups {
@@ -70,36 +77,37 @@ impl Groups {
         path(&self.prefix, segment, &self.suffix)
     }
 
-    async fn writer(&self, path: PathBuf) -> Result<(Arc<Writer>, Option<Arc<Writer>>), Refusal> {
-        let mut open = self.open.lock().await;
-        if let Some(place) = open.writers.iter().position(|(known, _)| *known == path) {
-            let used = open.writers.remove(place);
-            open.writers.extend(used);
-        } else {
+    /// The writer of a file, and the one that was closed for it. Nothing is opened here, so that a file that hangs keeps
+    /// nobody from the others.
+    fn writer(&self, path: PathBuf) -> Result<(Arc<Writer>, Option<Arc<Writer>>), Problem> {
+        let mut open = self.open();
+        let used = match open.writers.iter().position(|(known, _)| *known == path) {
+            Some(place) => open.writers.remove(place),
+            None => None,
+        };
+        let writer = match used {
+            Some((_, writer)) => writer,
             // A file that was closed to make room goes on where it was: only its first opening empties it.
-            let (settings, writers) = (self.settings.at(&path), self.context.shared.get::<Writers>());
-            let writer = writers.open(&settings, &self.context).await;
-            let writer = writer.map_err(|problem| failed(&path, &problem.message))?;
-            open.writers.push_back((path, writer));
+            None => self.context.shared.get::<Writers>().get(&self.settings.at(&path), &self.context)?,
+        };
+        open.writers.push_back((path, writer.clone()));
+        if open.writers.len() <= self.group_by.most_open {
+            return Ok((writer, None));
         }
-        let closed = if open.writers.len() > self.group_by.most_open { open.writers.pop_front() } else { None };
-        let last = open.writers.back().map(|(_, writer)| writer.clone());
-        let writer = last.ok_or_else(|| Refusal::permanent("write_failed", "no file is open"))?;
-        Ok((writer, closed.map(|(_, writer)| writer)))
+        let closed = open.writers.pop_front().map(|(_, writer)| writer);
+        open.closing.retain(|writer| writer.strong_count() > 0);
+        open.closing.extend(closed.as_ref().map(Arc::downgrade));
+        Ok((writer, closed))
     }
 
-    async fn writers(&self) -> Vec<Arc<Writer>> {
-        let open = self.open.lock().await;
-        open.writers.iter().map(|(_, writer)| writer.clone()).collect()
+    fn writers(&self) -> Vec<Arc<Writer>> {
+        let open = self.open();
+        let closing = open.closing.iter().filter_map(Weak::upgrade);
+        open.writers.iter().map(|(_, writer)| writer.clone()).chain(closing).collect()
     }
 
-    async fn hand_in(&self, writer: &Arc<Writer>, group: Payload) -> Result<(), Refusal> {
-        writer.write(&self.context, group).await?;
-        // Another caller may have closed it meanwhile; then nobody else flushes it when the collector stops.
-        if !self.writers().await.iter().any(|open| Arc::ptr_eq(open, writer)) {
-            writer.flush().await;
-        }
-        Ok(())
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn write(&self, payload: Payload) -> Result<(), Refusal> {
@@ -119,22 +127,22 @@ impl Groups {
         }
         for (segment, group) in groups {
             let items = group.item_count();
-            match self.writer(self.path(&segment)).await {
+            let path = self.path(&segment);
+            match self.writer(path.clone()) {
                 Ok((writer, closed)) => {
                     if let Some(closed) = closed {
-                        closed.flush().await;
+                        until(Instant::now() + PATIENCE, closed.flush()).await;
                     }
-                    self.hand_in(&writer, group).await?;
+                    writer.write(&self.context, group).await?;
                 }
-                Err(refusal) => self.context.count_dropped(signal, items, &refusal),
+                Err(problem) => {
+                    let message = format!("cannot write {}: {}", path.display(), problem.message);
+                    self.context.count_dropped(signal, items, &Refusal::permanent("write_failed", message));
+                }
             }
         }
         Ok(())
     }
-}
-
-fn failed(path: &Path, why: &str) -> Refusal {
-    Refusal::permanent("write_failed", format!("cannot write {}: {why}", path.display()))
 }
 
 fn segment(resource: &Resource, attribute: &str) -> Option<String> {
@@ -181,7 +189,7 @@ impl Consumer for Groups {
 
     fn ready(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let writers = self.writers().await;
+            let writers = self.writers();
             join_all(writers.iter().map(|writer| writer.ready())).await;
         })
     }
@@ -194,7 +202,7 @@ struct Stop {
 impl Running for Stop {
     fn flush(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            let writers = self.groups.writers().await;
+            let writers = self.groups.writers();
             join_all(writers.iter().map(Writer::flush)).await;
         })
     }
@@ -206,8 +214,6 @@ impl Running for Stop {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::form::Form;
     use super::*;
     use crate::collector::counters::Tally;
@@ -230,12 +236,24 @@ mod tests {
         Groups { settings, group_by, prefix, suffix, context, open: Mutex::default() }
     }
 
+    /// Spans of these groups.
+    fn of_groups(names: &[&str]) -> Payload {
+        let mut payload = Payload::new(Signal::Traces);
+        for name in names {
+            let mut entry = testing::spans(3).resources.remove(0);
+            entry.resource = Arc::new(Resource::new([("a", *name)]));
+            payload.resources.push(entry);
+        }
+        payload
+    }
+
     #[tokio::test]
     async fn directories_are_made_with_the_permissions_that_are_told() {
         let directory = tempfile::tempdir().expect("directory");
         for (name, mode, wanted) in [("told", Some(0o700), 0o700), ("not told", None, 0o755)] {
             let groups = groups(directory.path(), mode);
-            groups.writer(groups.path(&format!("{name}/b/x"))).await.expect("opens");
+            groups.write(of_groups(&[&format!("{name}/b/x")])).await.expect("takes");
+            Stop { groups: Arc::new(groups) }.flush().await;
             for made in [name.to_owned(), format!("{name}/b")] {
                 let made = std::fs::metadata(directory.path().join(made)).expect("is there");
                 // What the umask leaves of them.
@@ -250,13 +268,59 @@ mod tests {
         let directory = tempfile::tempdir().expect("directory");
         let groups = groups(directory.path(), None);
         let context = groups.context.clone();
-        let (first, _) = groups.writer(groups.path("one")).await.expect("opens");
-        let (_, closed) = groups.writer(groups.path("two")).await.expect("opens");
+        let (first, _) = groups.writer(groups.path("one")).expect("a writer");
+        let (_, closed) = groups.writer(groups.path("two")).expect("a writer");
         closed.expect("the first").flush().await;
-        groups.hand_in(&first, testing::spans(3)).await.expect("takes");
+        first.write(&context, testing::spans(3)).await.expect("takes");
         drop(first);
+        Stop { groups: Arc::new(groups) }.flush().await;
         assert_eq!(context.counters.total(Signal::Traces, &Tally::Written), 3);
         assert!(std::fs::read_to_string(directory.path().join("one.jsonl")).expect("reads").ends_with('\n'));
+    }
+
+    /// A pipe that nobody reads yet stands for a folder on a server that is gone.
+    #[tokio::test]
+    async fn a_file_that_hangs_as_it_is_opened_keeps_no_other_from_being_written() {
+        let directory = tempfile::tempdir().expect("directory");
+        for most_open in [1, 10] {
+            let folder = directory.path().join(most_open.to_string());
+            std::fs::create_dir(&folder).expect("makes");
+            nix::unistd::mkfifo(&folder.join("hangs.jsonl"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+            let mut groups = groups(&folder, None);
+            groups.group_by.most_open = most_open;
+            let counters = groups.context.counters.clone();
+            let written = |count| {
+                let counters = counters.clone();
+                testing::eventually(move || counters.total(Signal::Traces, &Tally::Written) == count)
+            };
+            for _ in 0..2 {
+                groups.write(of_groups(&["hangs", "well"])).await.expect("takes");
+            }
+            let stop = Stop { groups: Arc::new(groups) };
+            let flushed = tokio::spawn(async move { stop.flush().await });
+            written(6).await;
+            assert_eq!(std::fs::read_to_string(folder.join("well.jsonl")).expect("reads").lines().count(), 2);
+            assert!(!flushed.is_finished());
+            // What hung is written when it can be.
+            let pipe = folder.join("hangs.jsonl");
+            let reader = std::thread::spawn(move || std::fs::read(pipe).map(|text| text.len()));
+            written(12).await;
+            flushed.await.expect("ends");
+            assert!(reader.join().expect("ends").expect("reads") > 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_cannot_be_opened_costs_what_was_for_it() {
+        let directory = tempfile::tempdir().expect("directory");
+        std::fs::write(directory.path().join("file"), "").expect("writes");
+        let groups = groups(directory.path(), None);
+        let counters = groups.context.counters.clone();
+        groups.write(of_groups(&["file/x", "well"])).await.expect("takes");
+        Stop { groups: Arc::new(groups) }.flush().await;
+        assert_eq!(counters.total(Signal::Traces, &Tally::Dropped("write_failed".into())), 3);
+        assert_eq!(counters.total(Signal::Traces, &Tally::Written), 3);
+        assert!(counters.last_error().expect("an error").contains("file/x.jsonl: it cannot be opened"));
     }
 
     #[test]

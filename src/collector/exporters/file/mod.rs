@@ -5,7 +5,8 @@ mod config;
 mod form;
 mod groups;
 mod output;
+mod place;
 mod writer;
 
 pub use config::FACTORY;
-pub use writer::OpenedFiles;
+pub use place::OpenedFiles;

@@ -6,9 +6,8 @@
 //! written is counted, and no message is torn unless the process is killed meanwhile: the next one that appends lines to
 //! the file begins a new one.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -17,7 +16,8 @@ use tokio::sync::Notify;
 use super::backlog::{Backlog, STEP};
 use super::config::Settings;
 use super::form::Form;
-use super::output::{Broken, Output, Written};
+use super::output::{Broken, Written};
+use super::place::Place;
 use crate::collector::component::{Context, Refusal};
 use crate::collector::counters::Tally;
 use crate::collector::owed::Owed;
@@ -36,21 +36,15 @@ const LITTLE: usize = STEP;
 /// The writers of one collector by path.
 #[derive(Default)]
 pub(super) struct Writers {
-    open: tokio::sync::Mutex<HashMap<PathBuf, Weak<Writer>>>,
-}
-
-/// The files that this process has opened: a reload of the configuration does not empty them again, nor does whoever
-/// closes one of many and opens it again. There is one on disk for each, so they are all kept.
-#[derive(Default)]
-pub struct OpenedFiles {
-    paths: Mutex<HashSet<PathBuf>>,
+    open: Mutex<HashMap<PathBuf, Weak<Writer>>>,
 }
 
 impl Writers {
-    /// The writer of the path; opens the file if no other exporter has.
-    pub async fn open(&self, settings: &Settings, context: &Context) -> Result<Arc<Writer>, Problem> {
-        let mut open = self.open.lock().await;
-        let key = std::path::absolute(&settings.path).unwrap_or_else(|_| settings.path.clone());
+    /// The writer of the path, whose file is opened when it is written to; the one that another exporter has already, if
+    /// one has.
+    pub fn get(&self, settings: &Settings, context: &Context) -> Result<Arc<Writer>, Problem> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = settings.key();
         if let Some(writer) = open.get(&key).and_then(Weak::upgrade) {
             let path = settings.path.display();
             if writer.form != settings.form {
@@ -59,40 +53,23 @@ impl Writers {
             context.log.info(&format!("shares the file {path} with another exporter"));
             return Ok(writer);
         }
-        let opened = context.shared.get::<OpenedFiles>();
-        let again = opened.paths.lock().unwrap_or_else(PoisonError::into_inner).contains(&key);
-        // It may block: a pipe waits for its reader.
-        let opening = settings.clone();
-        let output = tokio::task::spawn_blocking(move || open_file(&opening, again)).await;
-        let output = output.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(|error| {
-            let problem = Problem::new(format!("cannot open {}: {error}", settings.path.display()));
-            problem.hint("make the directory first, or set `create_directory: true`")
-        })?;
-        let (output, torn) = output;
-        opened.paths.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
-        if torn {
-            let path = settings.path.display();
-            context.log.warn(&format!("the last line of {path} had no end (was its writer killed?): a new one begins"));
-        }
         // Those that nobody holds any more.
         open.retain(|_, writer| writer.strong_count() > 0);
-        let writer = Arc::new(Writer::new(output, settings));
+        let writer = Arc::new(Writer::new(Place::new(settings, key.clone(), context), settings));
         tokio::spawn(flush_after(Arc::downgrade(&writer), writer.waiting.clone(), settings.flush_interval));
         open.insert(key, Arc::downgrade(&writer));
         Ok(writer)
     }
-}
 
-/// The file, and whether it ended within a line.
-fn open_file(settings: &Settings, again: bool) -> std::io::Result<(Output, bool)> {
-    if let (Some(mode), Some(directory)) = (settings.create_directory, settings.path.parent())
-        && !directory.as_os_str().is_empty()
-    {
-        DirBuilder::new().recursive(true).mode(mode).create(directory)?;
+    /// The same with its file open.
+    pub async fn open(&self, settings: &Settings, context: &Context) -> Result<Arc<Writer>, Problem> {
+        let writer = self.get(settings, context)?;
+        writer.open().await.map_err(|error| {
+            let problem = Problem::new(format!("cannot open {}: {error}", settings.path.display()));
+            problem.hint("make the directory first, or set `create_directory: true`")
+        })?;
+        Ok(writer)
     }
-    let mut output = Output::open(&settings.path, settings.append || again, settings.rotation.clone())?;
-    let torn = settings.form.is_lines() && output.end_line()?;
-    Ok((output, torn))
 }
 
 /// Wakes when a message waits, gives it the interval, writes; ends with the writer.
@@ -112,11 +89,11 @@ async fn flush_after(writer: Weak<Writer>, waiting: Arc<Waiting>, interval: std:
 pub(super) struct Writer {
     path: PathBuf,
     form: Form,
-    output: Arc<Mutex<Output>>,
+    place: Arc<Mutex<Place>>,
     pending: Mutex<Pending>,
     backlog: Arc<Backlog>,
     waiting: Arc<Waiting>,
-    /// Held during a write, so that messages keep their order.
+    /// Held during a write, and while the file is opened, so that messages keep their order.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -153,16 +130,26 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    fn new(output: Output, settings: &Settings) -> Self {
+    fn new(place: Place, settings: &Settings) -> Self {
         Self {
             path: settings.path.clone(),
             form: settings.form,
-            output: Arc::new(Mutex::new(output)),
+            place: Arc::new(Mutex::new(place)),
             pending: Mutex::default(),
             backlog: Arc::default(),
             waiting: Arc::default(),
             writing: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Opens the file now, if it is not open.
+    async fn open(&self) -> io::Result<()> {
+        let _writing = self.writing.lock().await;
+        let place = self.place.clone();
+        let opening = tokio::task::spawn_blocking(move || {
+            place.lock().unwrap_or_else(PoisonError::into_inner).open().map(|_| ())
+        });
+        opening.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
     /// Waits until little is unwritten.
@@ -202,9 +189,16 @@ impl Writer {
         if payloads.is_empty() {
             return;
         }
-        let (output, form, writing_these) = (self.output.clone(), self.form, self.backlog.begin(size));
+        let (place, form, writing_these) = (self.place.clone(), self.form, self.backlog.begin(size));
         let written = tokio::task::spawn_blocking(move || {
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+            let output = match place.open() {
+                Ok(output) => output,
+                Err(error) => {
+                    let failure = Some(io::Error::other(format!("it cannot be opened: {error}")));
+                    return Written { failure, ..Written::default() };
+                }
+            };
             output.write(payloads, |payload, buffer, between| {
                 form.write(payload, buffer, &mut |buffer, size| {
                     writing_these.written(size);
@@ -359,7 +353,7 @@ mod tests {
             writers.open(&settings(&directory.path().join(name.to_string())), &context).await.expect("opens");
         }
         // The one that is held, and the last one.
-        assert_eq!(writers.open.lock().await.len(), 2);
+        assert_eq!(writers.open.lock().expect("lock").len(), 2);
         drop(kept);
     }
 
