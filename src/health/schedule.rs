@@ -14,17 +14,17 @@ const USUAL: Duration = Duration::from_millis(40);
 const LONGEST: Duration = Duration::from_secs(1);
 /// A question that has been open for that long is itself the answer when the time is over.
 const OPEN: Duration = Duration::from_secs(1);
-/// For a tenth of the time waited so far, between these, the kernel is asked for a listener instead of a server that was not
-/// there. Then a connection is tried again: what is forwarded elsewhere has no listener here.
-const DESERTED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
+/// As long as has been waited so far, between these, the machine is watched instead of asking a server that was not there. Then
+/// it is asked anew: its name may have another address.
+const DESERTED: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
 /// How long to wait between two questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
     /// A tenth of the time waited so far, between 10 and 40 ms: the start of a server is noticed at once, and CPU time is
-    /// spent as by one curl in five seconds. While nobody listens on this machine it is 35 ms at most, since no more than
-    /// the kernel is asked. A server that answers for more than a minute without being ready is asked less often, once a
-    /// second in the end, since it may write a line for each question; and so is what costs much to ask.
+    /// spent as by one curl in five seconds. While nobody listens on this machine no more than the kernel is asked. A server
+    /// that answers for more than a minute without being ready is asked less often, once a second in the end, since it may
+    /// write a line for each question; and so is what costs much to ask.
     Growing,
     /// Always the same.
     Fixed(Duration),
@@ -94,7 +94,7 @@ pub async fn wait_until_good<A: Future<Output = Result<(), String>>>(
 async fn wait_for_change(prober: &Prober, start: Instant, end: Instant) -> bool {
     let deserted = prober.deserted();
     let [shortest, longest] = DESERTED;
-    let until = end.min(Instant::now() + (start.elapsed() / 10).clamp(shortest, longest));
+    let until = end.min(Instant::now() + start.elapsed().clamp(shortest, longest));
     !deserted.is_empty() && wait_for_listener(deserted, start.into_std(), until.into_std()).await.is_ok()
 }
 

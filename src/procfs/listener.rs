@@ -1,7 +1,8 @@
 //! Who listens on a TCP port, and who answers at an address.
 //!
-//! `/proc/net/tcp` and `tcp6` have every listener of this network namespace with its address and inode, whoever it belongs
-//! to; which process has that inode open is told by `/proc/PID/fd`, for those processes that may be looked at.
+//! The kernel's socket diagnosis tells every listener of this network namespace with its address and inode, whoever it belongs
+//! to, and so do `/proc/net/tcp` and `tcp6`, which are read where it cannot be asked; which process has that inode open is told
+//! by `/proc/PID/fd`, for those processes that may be looked at.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,6 +11,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::identity::Proc;
+use super::listening::ListenerQuery;
 
 /// A socket that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +98,12 @@ impl Proc {
     /// Everybody who listens on `port`, at any address.
     #[must_use]
     pub fn listeners(&self, port: u16) -> Vec<Listener> {
+        let listed = || ListenerQuery::open()?.listeners(port);
+        if self.is_live()
+            && let Some(found) = listed()
+        {
+            return found;
+        }
         let mut found = Vec::new();
         for table in ["net/tcp", "net/tcp6"] {
             let Ok(file) = File::open(self.global(table)) else { continue };

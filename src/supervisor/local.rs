@@ -299,11 +299,8 @@ impl Host for LocalHost {
     }
 
     fn start_sampler(&mut self) {
-        tokio::spawn(async {
-            // By then there is next to nothing to do, for hours, or all is over.
-            tokio::time::sleep(CALM).await;
-            process::shed_memory();
-        });
+        // By then there is next to nothing to do, for hours, or all is over.
+        process::shed_memory_after(CALM);
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
         let disk = Arc::clone(&self.disk);

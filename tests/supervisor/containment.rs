@@ -3,12 +3,9 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use nix::sys::signal::Signal;
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::harness::processes::{Process, descendants_of};
 use crate::harness::{Place, eventually};
 use crate::job::{Ended, Job};
 use crate::jobs::{child, driver, server, with};
@@ -26,7 +23,6 @@ pub const CASES: &[Case] = &[
     ("as_the_first_process_zombies_do_not_pile_up", as_the_first_process_zombies_do_not_pile_up),
     ("a_system_call_that_is_forbidden_is_done_without", a_system_call_that_is_forbidden_is_done_without),
     ("a_guard_that_cannot_start_is_done_without_and_said", a_guard_that_cannot_start_is_done_without_and_said),
-    ("the_guard_is_gone_before_gymrun_is", the_guard_is_gone_before_gymrun_is),
     ("a_cgroup_that_was_left_goes_and_one_that_is_used_stays", a_cgroup_that_was_left_goes_and_one_that_is_used_stays),
 ];
 
@@ -326,21 +322,6 @@ fn a_guard_that_cannot_start_is_done_without_and_said() {
         assert_eq!(warnings, [said]);
         assert_eq!(ended.the("process_killed", "a")["processes"], json!(1));
     }
-}
-
-fn the_guard_is_gone_before_gymrun_is() {
-    // One that is told to end, but does not get to it.
-    let Some(place) = Place::make(true, None) else { return };
-    let running = Job::start_in(place, &json!({"driver": driver("append:@DIR/up:x wait:@DIR/end exit:0")}));
-    running.wait_for("up");
-    let is_guard = |process: &Process| {
-        std::fs::read_to_string(format!("/proc/{}/comm", process.pid)).is_ok_and(|name| name.trim() == "job-guard")
-    };
-    let guard = descendants_of(running.pid()).into_iter().find(is_guard).expect("a guard");
-    nix::sys::signal::kill(Pid::from_raw(guard.pid.cast_signed()), Signal::SIGSTOP).expect("it lives");
-    std::fs::write(running.path("end"), "").expect("a scratch file");
-    assert_eq!(running.end().code, Some(0));
-    assert!(guard.is_gone());
 }
 
 /// From its exec on these system calls are none that the kernel knows.

@@ -25,6 +25,7 @@ mod cpu;
 mod deaths;
 mod disk;
 mod end;
+mod guard;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod health;
@@ -52,6 +53,7 @@ const CASES: &[&[cases::Case]] = &[
     end::CASES,
     trees::CASES,
     containment::CASES,
+    guard::CASES,
     memory::CASES,
     cpu::CASES,
     output::CASES,
