@@ -21,7 +21,7 @@ use crate::procfs::ListenerQuery;
 const SHORTEST: Duration = Duration::from_millis(10);
 /// Noticing takes half of a pause on average: with this, less than a hundredth of what a loop of curl and `sleep 5` takes, and
 /// less CPU time than that takes too.
-const LONGEST: Duration = Duration::from_millis(40);
+const LONGEST: Duration = Duration::from_millis(35);
 /// For a tenth of the time waited so far, between these, the table is believed before a connection is tried.
 const BELIEVED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// Looks that are due within that time are one.
@@ -43,7 +43,7 @@ struct Wait {
 }
 
 impl Wait {
-    /// A tenth of the time waited so far, between 10 and 40 ms.
+    /// A tenth of the time waited so far, between 10 and 35 ms.
     fn put_off(&mut self, now: Instant) {
         let pause = (now.saturating_duration_since(self.since) / 10).clamp(SHORTEST, LONGEST);
         self.due = (now + pause).min(self.until);

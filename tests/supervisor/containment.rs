@@ -3,9 +3,12 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
+use crate::harness::processes::{Process, descendants_of};
 use crate::harness::{Place, eventually};
 use crate::job::{Ended, Job};
 use crate::jobs::{child, driver, server, with};
