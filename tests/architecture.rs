@@ -16,7 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("inputs", &["yaml", "plan", "diag"]),
     ("policy", &["inputs", "plan", "yaml", "diag"]),
     ("procfs", &["diag"]),
-    ("process", &["plan", "procfs", "events", "diag"]),
+    ("process", &["plan", "procfs", "events", "files", "diag"]),
     ("health", &["plan", "process", "procfs", "diag"]),
     ("events", &["plan", "diag"]),
     ("supervisor", &["plan", "process", "health", "procfs", "events", "yaml", "files", "diag"]),

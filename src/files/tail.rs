@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use super::read::open_file;
+use super::open::open_file;
 
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;

@@ -9,12 +9,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diag::exit;
+use crate::files::open_log;
 use crate::plan::Stdin;
 use crate::procfs::{Identity, Proc};
 
 use super::cgroup::Cgroup;
 use super::environment::Environment;
-use super::log::open_log;
 use super::spawn::{Image, Refused, Step, spawn};
 use super::{program, terminal};
 

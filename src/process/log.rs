@@ -7,16 +7,15 @@
 //! A disk that is full holds nobody up: what cannot be written is counted and left out, and writing goes on with the next
 //! line as soon as there is room. The half line in front of such a gap is taken back, so that the file has whole lines.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-
 use super::program::in_words;
 use super::showing::write_all;
+use crate::files::open_log;
 use crate::plan::{Rotation, older_log};
 
 /// How much of a line is moved at once.
@@ -24,20 +23,6 @@ const PIECE: usize = 64 * 1024;
 
 /// Hears of an error, once.
 pub type OnFailure = Box<dyn FnOnce(&io::Error) + Send>;
-
-/// Opens a log for whoever appends to it. What is no file (a pipe that somebody has put in its place) is refused: whoever
-/// opens or writes that may wait for ever.
-pub(super) fn open_log(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true).read(true).mode(0o600).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
-    let file = options.open(path)?;
-    let kind = file.metadata()?.file_type();
-    if !kind.is_file() && !kind.is_char_device() {
-        return Err(io::Error::other("it is no file"));
-    }
-    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
-    Ok(file)
-}
 
 /// A log, shared by the copiers of one unit: the former one of a child that was started again may still have something.
 #[derive(Clone)]

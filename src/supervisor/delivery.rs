@@ -101,7 +101,7 @@ mod tests {
         let path = path(scratch.path());
         std::fs::create_dir(path.parent().expect("otel")).expect("a directory");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
-        assert!(read(scratch.path()).is_err_and(|why| why.contains("not a regular file")));
+        assert!(read(scratch.path()).is_err_and(|why| why.contains("it is no file")));
     }
 
     #[test]

@@ -1,19 +1,37 @@
-//! Reading a file that others may have put something else in the place of.
+//! Opening a file that others may have put something else in the place of: whoever opens, reads or writes a pipe may wait
+//! for ever.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use nix::fcntl::OFlag;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 /// Opens a file for reading, at once.
 ///
 /// # Errors
 /// What the system says, or it is no file: a pipe, which would be waited for, a device, a directory.
 pub fn open_file(path: &Path) -> io::Result<File> {
-    let file = File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+    open(File::options().read(true), path, false)
+}
+
+/// Opens a log for whoever appends to it, at once; 0600 if it is new.
+///
+/// # Errors
+/// What the system says, or it is no file. A device (`/dev/null`) will do.
+pub fn open_log(path: &Path) -> io::Result<File> {
+    let file = open(File::options().create(true).append(true).read(true).mode(0o600), path, true)?;
+    // It is the child's, who knows nothing of this.
+    fcntl(&file, FcntlArg::F_SETFL(OFlag::O_APPEND))?;
+    Ok(file)
+}
+
+fn open(options: &mut OpenOptions, path: &Path, device_will_do: bool) -> io::Result<File> {
+    let file = options.custom_flags((OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits()).open(path)?;
+    let kind = file.metadata()?.file_type();
+    let will_do = kind.is_file() || (device_will_do && kind.is_char_device());
+    if will_do { Ok(file) } else { Err(io::Error::other("it is no file")) }
 }
 
 /// Reads a file of `most` bytes at most.
@@ -31,7 +49,7 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{open_file, read_file};
+    use super::{open_file, open_log, read_file};
 
     #[test]
     fn only_files_are_read_and_only_as_much_as_is_wanted() {
@@ -46,6 +64,11 @@ mod tests {
         assert!(read_file(&at("file"), 4).is_err_and(|error| error.to_string() == "it is larger than 4 bytes"));
         for other in [at("pipe"), at(""), "/dev/zero".into(), at("nowhere")] {
             assert!(open_file(&other).is_err() && read_file(&other, 5).is_err(), "{}", other.display());
+        }
+        for (log, opens) in
+            [("file", true), ("link", true), ("new", true), ("/dev/null", true), ("pipe", false), ("", false)]
+        {
+            assert_eq!(open_log(&at(log)).is_ok(), opens, "{log}");
         }
     }
 }
