@@ -13,7 +13,6 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,10 +25,11 @@ use tokio::time::Instant;
 use super::controls::Controls;
 use super::counters::{Counters, Tally};
 use super::deadline::Deadline;
+use super::items::counted_items;
 use super::log::Log;
 use super::owed::Owed;
 use crate::collector::config::section::Section;
-use crate::diag::{Problem, counted, excerpt};
+use crate::diag::{Problem, excerpt};
 use crate::otlp::{Payload, Signal};
 
 pub use super::refusal::{Part, Refusal};
@@ -328,23 +328,6 @@ impl Context {
 
 /// Characters of what is said of one failure.
 const LONGEST_ERROR: usize = 2000;
-
-/// What the items of a signal are called.
-#[must_use]
-pub fn items_word(signal: Signal) -> &'static str {
-    match signal {
-        Signal::Traces => "spans",
-        Signal::Metrics => "data points",
-        Signal::Logs => "log records",
-    }
-}
-
-/// So many items of a signal, in words.
-#[must_use]
-pub fn counted_items<N: Copy + Display + PartialEq + From<u8>>(signal: Signal, count: N) -> String {
-    let many = items_word(signal);
-    counted(count, many.trim_end_matches('s'), many)
-}
 
 /// One value of each type for the whole collector, made at first use (such as the writers of all `file` exporters).
 #[derive(Clone, Default)]

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::component::items_word;
 use super::counters::{Counters, Tally};
+use super::items::items_word;
 use crate::files::Reserved;
 use crate::otlp::Signal;
 

@@ -19,6 +19,7 @@ pub mod fuzzing;
 pub mod graph;
 #[cfg(test)]
 mod graph_tests;
+mod items;
 #[cfg(test)]
 mod key_tests;
 pub mod log;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::component::{Context, Shared, counted_items};
+use super::component::{Context, Shared};
 use super::controls::{Controls, Requests, State};
 use super::counters::Counters;
 use super::delivery;
 use super::exporters::OpenedFiles;
 use super::graph::Graph;
+use super::items::counted_items;
 use super::log::Sink;
 use super::own::{Gatherer, Meters, OwnResource, Reader, Readers, with_defaults};
 use super::storage::Credentials;

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::config::Verbosity;
-use crate::collector::component::counted_items;
+use crate::collector::items::counted_items;
 use crate::diag::counted;
 use crate::otlp::{Items, Payload};
 

@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 use super::backoff::{Backoff, Retry};
 use super::meter::LaneMeter;
 use super::outcome::{Outcome, PartialSuccess};
-use crate::collector::component::{Context, Refusal, counted_items};
+use crate::collector::component::{Context, Refusal};
 use crate::collector::config::duration::about;
 use crate::collector::counters::Tally;
+use crate::collector::items::counted_items;
 use crate::collector::own::Labels;
 use crate::otlp::{Payload, Signal};
 

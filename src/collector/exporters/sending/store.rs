@@ -12,8 +12,9 @@ use tokio_util::task::TaskTracker;
 
 use super::backoff::{Backoff, Retry};
 use super::sender::Sender;
-use crate::collector::component::{Refusal, counted_items};
+use crate::collector::component::Refusal;
 use crate::collector::counters::Tally;
+use crate::collector::items::counted_items;
 use crate::collector::owed::Owed;
 use crate::collector::storage::Spool;
 use crate::otlp::Payload;

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::status::{INTERNAL, Status};
 use super::under_way::UnderWay;
-use crate::collector::component::{Context, Outputs, counted_items};
+use crate::collector::component::{Context, Outputs};
+use crate::collector::items::counted_items;
 use crate::collector::own::{ACCEPTED, Count, FAILED, Families, Meters, Number, REFUSED, labels, of};
 use crate::otlp::{DecodeError, Payload, Signal};
 
