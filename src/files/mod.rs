@@ -10,5 +10,5 @@ mod whole;
 
 pub use open::{open_file, open_log, read_file};
 pub use reserved::Reserved;
-pub use tail::{LogFiles, Unreadable};
+pub use tail::{LogFiles, LogPlace, Unreadable};
 pub use whole::write_whole;

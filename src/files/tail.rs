@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,23 @@ pub struct Unreadable {
     error: io::Error,
 }
 
+/// The end of a file of a log, as it was at some time: it stays where it is when the file is renamed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogPlace {
+    /// Device and inode.
+    file: (u64, u64),
+    at: u64,
+}
+
+impl LogPlace {
+    /// The end of an open file; `None` if the system does not say.
+    #[must_use]
+    pub fn end_of(file: &File) -> Option<Self> {
+        let found = file.metadata().ok()?;
+        Some(Self { file: (found.dev(), found.ino()), at: found.len() })
+    }
+}
+
 /// The files of one log, as long as they were when they were opened.
 #[derive(Debug, Default)]
 pub struct LogFiles {
@@ -29,14 +47,16 @@ pub struct LogFiles {
 struct Part {
     path: PathBuf,
     file: File,
+    /// Device and inode.
+    identity: (u64, u64),
     length: u64,
 }
 
 impl Part {
-    fn open(path: &Path) -> io::Result<(Self, Option<(u64, u64)>)> {
+    fn open(path: &Path) -> io::Result<Self> {
         let file = open_file(path)?;
         let found = file.metadata()?;
-        Ok((Self { path: path.to_owned(), file, length: found.len() }, Some((found.dev(), found.ino()))))
+        Ok(Self { path: path.to_owned(), file, identity: (found.dev(), found.ino()), length: found.len() })
     }
 }
 
@@ -47,15 +67,11 @@ impl LogFiles {
     pub fn open(newest_first: impl IntoIterator<Item = PathBuf>) -> (Self, Vec<Unreadable>) {
         let mut parts: Vec<Part> = Vec::new();
         let mut unreadable = Vec::new();
-        let mut before = None;
         for (number, path) in newest_first.into_iter().enumerate() {
             match Part::open(&path) {
                 // A new one was begun since the one before this was opened.
-                Ok((_, identity)) if identity == before => {}
-                Ok((part, identity)) => {
-                    before = identity;
-                    parts.push(part);
-                }
+                Ok(part) if parts.last().is_some_and(|before| before.identity == part.identity) => {}
+                Ok(part) => parts.push(part),
                 Err(error) => {
                     let is_there = path.symlink_metadata().is_ok();
                     if is_there || number == 0 {
@@ -82,7 +98,7 @@ impl LogFiles {
     /// # Errors
     /// What the system says.
     pub fn read_at(&self, buffer: &mut [u8], mut at: u64) -> Result<usize, Unreadable> {
-        for Part { path, file, length } in &self.parts {
+        for Part { path, file, length, .. } in &self.parts {
             if at < *length {
                 let most = usize::try_from(length - at).unwrap_or(usize::MAX).min(buffer.len());
                 let read = file.read_at(&mut buffer[..most], at);
@@ -105,17 +121,23 @@ impl LogFiles {
         Ok(filled)
     }
 
-    /// The last bytes, `most` of them or all, and whether there are others in front of them.
+    /// Where a place is in all of them; `None` if its file is none of them any more, or has been cut off in front of it.
+    #[must_use]
+    pub fn find(&self, place: LogPlace) -> Option<u64> {
+        let number = self.parts.iter().position(|part| part.identity == place.file && part.length >= place.at)?;
+        Some(self.parts[..number].iter().map(|part| part.length).sum::<u64>() + place.at)
+    }
+
+    /// The last bytes of a part, `most` of them or all, and whether there are others of it in front of them.
     ///
     /// # Errors
     /// What the system says.
-    pub fn end(&self, most: usize) -> Result<(Vec<u8>, bool), Unreadable> {
-        let length = self.length();
-        let from = length.saturating_sub(most as u64);
-        let mut bytes = vec![0; usize::try_from(length - from).unwrap_or(most)];
+    pub fn end_of(&self, part: Range<u64>, most: usize) -> Result<(Vec<u8>, bool), Unreadable> {
+        let from = part.start.max(part.end.saturating_sub(most as u64));
+        let mut bytes = vec![0; usize::try_from(part.end.saturating_sub(from)).unwrap_or(most)];
         let filled = self.fill(&mut bytes, from)?;
         bytes.truncate(filled);
-        Ok((bytes, from > 0))
+        Ok((bytes, from > part.start))
     }
 
     /// Where the last `count` lines begin.
@@ -150,9 +172,10 @@ impl LogFiles {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::path::PathBuf;
 
-    use super::{LogFiles, PIECE};
+    use super::{LogFiles, LogPlace, PIECE};
 
     fn log(pieces: &[&[u8]]) -> (tempfile::TempDir, LogFiles) {
         let scratch = tempfile::tempdir().expect("a directory");
@@ -166,7 +189,7 @@ mod tests {
     }
 
     fn from(files: &LogFiles, at: u64) -> Vec<u8> {
-        files.end(usize::try_from(files.length() - at).expect("small")).expect("reads").0
+        files.end_of(at..files.length(), usize::MAX).expect("reads").0
     }
 
     #[test]
@@ -183,7 +206,9 @@ mod tests {
             let at = files.last_lines(count).expect("reads");
             assert_eq!(String::from_utf8_lossy(&from(&files, at)), expected, "{count}");
         }
-        assert_eq!(files.end(11).expect("reads"), (b"e\nfour\nfive".to_vec(), true));
+        assert_eq!(files.end_of(0..files.length(), 11).expect("reads"), (b"e\nfour\nfive".to_vec(), true));
+        assert_eq!(files.end_of(4..7, 2).expect("reads"), (b"wo".to_vec(), true));
+        assert_eq!(files.end_of(4..7, 9).expect("reads"), (b"two".to_vec(), false));
     }
 
     #[test]
@@ -193,7 +218,34 @@ mod tests {
         assert_eq!(from(&files, files.last_lines(2).expect("reads")).len(), 3 * PIECE + "\nlast\n".len());
         assert_eq!(files.last_lines(3).expect("reads"), 0);
         let (_scratch, empty) = log(&[b""]);
-        assert_eq!((empty.last_lines(3).expect("reads"), empty.end(9).expect("reads")), (0, (Vec::new(), false)));
+        assert_eq!(
+            (empty.last_lines(3).expect("reads"), empty.end_of(0..0, 9).expect("reads")),
+            (0, (Vec::new(), false))
+        );
+    }
+
+    #[test]
+    fn a_place_is_found_under_whatever_name_its_file_has() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let at = |number: u32| scratch.path().join(number.to_string());
+        let open = || LogFiles::open((0..).map(at)).0;
+        std::fs::write(at(0), "first").expect("writes");
+        let place = LogPlace::end_of(&std::fs::File::open(at(0)).expect("opens")).expect("is known");
+        assert_eq!(open().find(place), Some(5));
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(at(0))
+            .and_then(|mut file| file.write_all(b", second"))
+            .expect("writes");
+        std::fs::rename(at(0), at(2)).expect("renames");
+        for (number, text) in [(3, "oldest"), (1, "newer"), (0, "newest")] {
+            std::fs::write(at(number), text).expect("writes");
+        }
+        assert_eq!(open().find(place), Some(6 + 5));
+        std::fs::write(at(2), "cut").expect("writes");
+        assert_eq!(open().find(place), None);
+        std::fs::remove_file(at(2)).expect("removes");
+        assert_eq!(open().find(place), None);
     }
 
     #[test]

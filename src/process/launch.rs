@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diag::exit;
-use crate::files::open_log;
+use crate::files::{LogPlace, open_log};
 use crate::plan::Stdin;
 use crate::procfs::{Identity, Proc};
 
@@ -58,6 +58,8 @@ pub struct Started {
     pub identity: Identity,
     /// The reading ends of its pipes: one for [`Output::Pipe`], stdout and stderr for [`Output::Pipes`].
     pub pipes: Vec<OwnedFd>,
+    /// Where it begins to write, for [`Output::File`].
+    pub log_begin: Option<LogPlace>,
     /// Why it is not in its cgroup, if it should be.
     pub outside: Option<io::Error>,
     /// It has gymrun's terminal until it ends.
@@ -125,6 +127,7 @@ impl Launch {
             let file = File::options().read(true).write(true).open("/dev/null");
             file.map(OwnedFd::from).map_err(|e| system("standard streams", &e))
         };
+        let mut log_begin = None;
         // Both are one where there is no second.
         let (stdout, stderr) = match &self.output {
             Output::Null => (null()?, None),
@@ -133,6 +136,7 @@ impl Launch {
                     let message = format!("cannot open the log `{}`: {}", path.display(), program::in_words(&e));
                     LaunchError::new(LaunchErrorKind::System, message)
                 })?;
+                log_begin = LogPlace::end_of(&file);
                 (file.into(), None)
             }
             Output::Pipe => (pipe()?, None),
@@ -172,7 +176,7 @@ impl Launch {
         }
         // Not reaped yet, since the gate is held: even if it has ended, its entry is still there.
         let identity = Proc::default().identity(pid).unwrap_or(Identity { pid, started: 0 });
-        Ok(Started { identity, pipes, outside, lent: has_terminal })
+        Ok(Started { identity, pipes, log_begin, outside, lent: has_terminal })
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use super::program::in_words;
 use super::showing::write_all;
-use crate::files::open_log;
+use crate::files::{LogPlace, open_log};
 use crate::plan::{Rotation, older_log};
 
 /// How much of a line is moved at once.
@@ -64,6 +64,16 @@ impl Log {
             files.fail(&error);
         }
         Self(Arc::new(Mutex::new(files)))
+    }
+
+    /// A process begins to write: what a former one left unfinished is no beginning of a line of its own. Where that is;
+    /// `None` if that is not known, or its file system does not answer.
+    #[must_use]
+    pub fn begin(&self) -> Option<LogPlace> {
+        let mut files = self.0.try_lock().ok()?;
+        files.line = files.size;
+        files.skipping = false;
+        files.file.as_ref().and_then(LogPlace::end_of)
     }
 
     /// Writes as much of it as can be written.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::resolve::Resolver;
 use crate::diag::Problem;
-use crate::files::{LogFiles, write_whole};
+use crate::files::{LogFiles, LogPlace, write_whole};
 use crate::plan::{Plan, older_log};
 use crate::process::in_words;
 
@@ -40,16 +40,19 @@ fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The last lines of a log, as text for people.
+/// The last lines of a log, as text for people: of what was written between two places of it, which are its begin and its end
+/// where there is none. What begins in a file that is gone is there from the begin on, and of what ends in one nothing is.
 #[must_use]
-pub fn last_lines(log: &Path) -> Vec<String> {
+pub fn last_lines(log: &Path, begin: Option<LogPlace>, end: Option<LogPlace>) -> Vec<String> {
     // What cannot be read is not shown.
     let (files, _) = LogFiles::open((0..).map(|number| older_log(log, number)));
-    let Ok((bytes, cut)) = files.end(TAIL_BYTES) else { return Vec::new() };
+    let begin = begin.and_then(|place| files.find(place)).unwrap_or(0);
+    let end = end.map_or_else(|| files.length(), |place| files.find(place).unwrap_or(begin));
+    let Ok((bytes, cut)) = files.end_of(begin..end, TAIL_BYTES) else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
     let mut lines: Vec<String> = text.lines().map(beginning).collect();
     if cut && let (Some(first), Some(line)) = (lines.first_mut(), text.lines().next()) {
-        *first = end(line);
+        *first = ending(line);
     }
     lines.split_off(lines.len().saturating_sub(TAIL_LINES))
 }
@@ -62,7 +65,7 @@ fn beginning(line: &str) -> String {
 }
 
 /// Of a line whose beginning was not read.
-fn end(line: &str) -> String {
+fn ending(line: &str) -> String {
     let skipped = line.chars().count().saturating_sub(TAIL_LINE_CHARS);
     format!("…{}", line.chars().skip(skipped).collect::<String>())
 }
@@ -77,7 +80,7 @@ mod tests {
         let mut text: Vec<u8> = (0..5000).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
         text.extend(b"bad \xff byte\nlast without end");
         std::fs::write(file.path(), text).expect("a scratch file");
-        let lines = last_lines(file.path());
+        let lines = last_lines(file.path(), None, None);
         assert_eq!(lines.len(), 20);
         assert_eq!(lines[17..], ["line 4999", "bad \u{fffd} byte", "last without end"]);
     }
@@ -89,13 +92,13 @@ mod tests {
         put("x.log.2", &"old\n".repeat(30));
         put("x.log.1", "one\ntw");
         put("x.log", "o\nthree\n");
-        let lines = last_lines(&log);
+        let lines = last_lines(&log, None, None);
         assert_eq!(lines.len(), 20);
         assert_eq!(lines[16..], ["old", "one", "two", "three"]);
         put("x.log", &format!("{}the end\n}}\n", "x".repeat(200_000)));
-        let lines = last_lines(&log);
+        let lines = last_lines(&log, None, None);
         assert!(lines[0].starts_with("…xxx") && lines[0].ends_with("xthe end"), "{lines:?}");
         assert_eq!(lines[1..], ["}"]);
-        assert_eq!(last_lines(&scratch.path().join("none.log")), [""; 0]);
+        assert_eq!(last_lines(&scratch.path().join("none.log"), None, None), [""; 0]);
     }
 }

@@ -15,7 +15,7 @@ use super::collector::CollectorLink;
 use super::coroner::{Coroner, Death};
 use super::disk::DiskWatch;
 use super::host::{Host, Report};
-use super::logs::Logs;
+use super::logs::{Logs, NewLife};
 use super::looks::Looks;
 use super::machine::UnitId;
 use super::ports::Reservations;
@@ -27,7 +27,7 @@ use super::teardown;
 use super::watch::{until_hung, until_ready};
 use crate::events::{Delivery, ExitStatus, Sink};
 use crate::plan::{Kind, Plan, Readiness};
-use crate::process::{self, Copier, CopyPlan, Launch, Log, Started, in_words};
+use crate::process::{self, Copier, CopyPlan, Launch, Started, in_words};
 use crate::procfs::Proc;
 
 /// A start that takes longer is stuck, when there is no time.
@@ -71,7 +71,7 @@ impl LocalHost {
         let slots = setting.resolved.iter().map(|unit| Arc::new(Slot::new(unit))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
         let looks = Looks::start();
-        let logs = Logs::new(setting.plan.units.len(), &setting.job_dir, setting.sink.clone());
+        let logs = Logs::new(&setting.plan.units, &setting.job_dir, setting.sink.clone());
         let disk = Arc::new(DiskWatch::new(&setting.job_dir, setting.sink.clone()));
         let disk_beat = disk.start();
         Self {
@@ -113,7 +113,7 @@ impl LocalHost {
     fn on_start(
         &self,
         unit: UnitId,
-        log: Option<Log>,
+        life: NewLife,
     ) -> impl FnOnce(Result<Started, process::LaunchError>) + Send + use<> {
         let slot = Arc::clone(&self.slots[unit]);
         let reports = self.reports.clone();
@@ -125,13 +125,14 @@ impl LocalHost {
             Ok(started) => {
                 let _ = slot.root.set(started.identity);
                 let _ = slot.since.set(Instant::now());
+                let _ = slot.log.set(life.begin(started.log_begin));
                 if let Some(error) = started.outside {
                     let _ = slot.outside.set(());
                     let why = in_words(&error);
                     let message = format!("it does not run in its cgroup ({why}): its processes are found by a walk");
                     sink.warn(Some(&name), message, None);
                 }
-                if let Some(log) = log {
+                if let Some(log) = life.piped {
                     let sources = show.sources(started.pipes, &name, driver, &sink);
                     match Copier::start(CopyPlan { sources, log }) {
                         Ok(copier) => {
@@ -201,8 +202,7 @@ impl Host for LocalHost {
         self.renew(unit);
         let planned = &self.setting.plan.units[unit];
         let resolved = &self.setting.resolved[unit];
-        let _ = self.slots[unit].log.set(self.logs.path(planned));
-        let (output, log) = self.logs.output(unit, planned);
+        let (output, life) = self.logs.output(unit, planned);
         let launch = Launch {
             argv: resolved.argv.clone(),
             environment: Arc::clone(&resolved.environment),
@@ -212,7 +212,7 @@ impl Host for LocalHost {
             output,
             cgroup: resolved.cgroup.clone(),
         };
-        let on_start = self.on_start(unit, log);
+        let on_start = self.on_start(unit, life);
         let slot = Arc::clone(&self.slots[unit]);
         let reports = self.reports.clone();
         let coroner = Arc::clone(&self.coroner);

@@ -1,38 +1,80 @@
 //! The logs of a job's processes: who writes them, and what became of those that gymrun writes.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::files::last_lines;
 use super::machine::UnitId;
 use crate::diag::counted;
 use crate::events::{EventKind, Sink};
+use crate::files::LogPlace;
 use crate::plan::{Kind, LogMode, Plan, Unit, older_log};
 use crate::process::{Log, Output, in_words};
 
 /// The logs of all units.
 #[derive(Debug)]
 pub(super) struct Logs {
-    job_dir: PathBuf,
     sink: Sink,
     /// Those that gymrun writes. A unit that is started again goes on with its own.
     piped: Vec<Option<Log>>,
+    /// Where the lives of all units begin in them.
+    lives: Vec<Arc<Lives>>,
+}
+
+/// Where the lives of one unit begin in its log, one after another.
+#[derive(Debug)]
+struct Lives {
+    path: PathBuf,
+    /// `None` if that is not known.
+    begins: Mutex<Vec<Option<LogPlace>>>,
+}
+
+/// The log of a process that is being started.
+pub(super) struct NewLife {
+    lives: Arc<Lives>,
+    /// The log that gymrun writes.
+    pub(super) piped: Option<Log>,
+}
+
+impl NewLife {
+    /// The process runs; `at` is where it begins to write, if the file is its own.
+    pub(super) fn begin(&self, at: Option<LogPlace>) -> LifeLog {
+        let mut begins = self.lives.begins.lock().unwrap_or_else(PoisonError::into_inner);
+        begins.push(at.or_else(|| self.piped.as_ref()?.begin()));
+        LifeLog { lives: Arc::clone(&self.lives), number: begins.len() - 1 }
+    }
+}
+
+/// What one process has written to the log of its unit.
+#[derive(Debug, Clone)]
+pub(super) struct LifeLog {
+    lives: Arc<Lives>,
+    number: usize,
+}
+
+impl LifeLog {
+    /// The end of it. Reads files.
+    pub(super) fn last_lines(&self) -> Vec<String> {
+        let begins = self.lives.begins.lock().unwrap_or_else(PoisonError::into_inner);
+        let [begin, end] = [self.number, self.number + 1].map(|life| begins.get(life).copied().flatten());
+        drop(begins);
+        last_lines(&self.lives.path, begin, end)
+    }
 }
 
 impl Logs {
     /// Nothing is open yet.
-    pub(super) fn new(units: usize, job_dir: &Path, sink: Sink) -> Self {
-        Self { job_dir: job_dir.to_owned(), sink, piped: vec![None; units] }
+    pub(super) fn new(units: &[Unit], job_dir: &Path, sink: Sink) -> Self {
+        let lives = |unit: &Unit| Arc::new(Lives { path: job_dir.join(unit.log_file()), begins: Mutex::default() });
+        Self { sink, piped: vec![None; units.len()], lives: units.iter().map(lives).collect() }
     }
 
-    /// Where a unit's log is.
-    pub(super) fn path(&self, unit: &Unit) -> PathBuf {
-        self.job_dir.join(unit.log_file())
-    }
-
-    /// What a unit's output becomes, and the log that gymrun writes for it.
-    pub(super) fn output(&mut self, id: UnitId, unit: &Unit) -> (Output, Option<Log>) {
-        let path = self.path(unit);
+    /// What a unit's output becomes, and the log of its next process.
+    pub(super) fn output(&mut self, id: UnitId, unit: &Unit) -> (Output, NewLife) {
+        let lives = Arc::clone(&self.lives[id]);
+        let path = &lives.path;
         if unit.log == LogMode::File {
-            return (Output::File(path), None);
+            return (Output::File(path.clone()), NewLife { lives, piped: None });
         }
         let log = self.piped[id].get_or_insert_with(|| {
             let (sink, name, path_text) = (self.sink.clone(), unit.name.clone(), path.display().to_string());
@@ -42,22 +84,21 @@ impl Logs {
                             and at the end it is said how much is missing";
                 sink.warn(Some(&name), message, Some(hint.to_owned()));
             };
-            Log::open(&path, unit.log_rotation, Box::new(failed))
+            Log::open(path, unit.log_rotation, Box::new(failed))
         });
-        let output = if unit.kind == Kind::Driver { Output::Pipes } else { Output::Pipe };
-        (output, Some(log.clone()))
+        let piped = Some(log.clone());
+        (if unit.kind == Kind::Driver { Output::Pipes } else { Output::Pipe }, NewLife { lives, piped })
     }
 
     /// Says what became of the logs, once nothing is written any more.
     pub(super) fn finish(&self, plan: &Plan) {
-        for (unit, log) in plan.units.iter().zip(&self.piped) {
+        for ((unit, log), lives) in plan.units.iter().zip(&self.piped).zip(&self.lives) {
             let Some(kept) = log.as_ref().and_then(Log::kept) else { continue };
-            let path = self.path(unit);
             if kept.lost > 0 {
                 let message = format!(
                     "{} not in its log `{}`, since it could not be written",
                     counted(kept.lost, "byte of its output is", "bytes of its output are"),
-                    path.display()
+                    lives.path.display()
                 );
                 self.sink.warn(Some(&unit.name), message, None);
             }

@@ -1,13 +1,12 @@
 //! What is known of a unit's process, and what becomes of its output.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use super::files::last_lines;
+use super::logs::LifeLog;
 use super::resolve::Resolved;
 use crate::diag::counted;
 use crate::events::Sink;
@@ -45,7 +44,7 @@ pub(super) struct Slot {
     /// Copies its output, if that goes through a pipe.
     pub(super) copier: OnceLock<Copier>,
     /// Its log.
-    pub(super) log: OnceLock<PathBuf>,
+    pub(super) log: OnceLock<LifeLog>,
     /// It has been ready.
     pub(super) was_ready: OnceLock<()>,
     /// It was said that somebody else may have answered in its place.
@@ -95,9 +94,9 @@ impl Slot {
         if let Some(copier) = self.copier.get() {
             let _ = timeout(DRAIN, copier.drain()).await;
         }
-        let Some(path) = self.log.get().cloned() else { return Vec::new() };
+        let Some(log) = self.log.get().cloned() else { return Vec::new() };
         // A file system that does not answer costs the lines, not the job.
-        let read = timeout(DRAIN, tokio::task::spawn_blocking(move || last_lines(&path))).await;
+        let read = timeout(DRAIN, tokio::task::spawn_blocking(move || log.last_lines())).await;
         read.ok().and_then(Result::ok).unwrap_or_default()
     }
 

@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     ("a_log_is_rotated_at_the_ends_of_lines", a_log_is_rotated_at_the_ends_of_lines),
     ("a_restart_goes_on_in_the_same_log", a_restart_goes_on_in_the_same_log),
     ("last_lines_reach_over_a_rotation", last_lines_reach_over_a_rotation),
+    ("last_lines_are_those_of_the_life_that_ended", last_lines_are_those_of_the_life_that_ended),
     ("whoever_holds_the_pipe_keeps_no_last_lines_back", whoever_holds_the_pipe_keeps_no_last_lines_back),
     ("a_terminal_that_goes_away_costs_a_server_nothing", a_terminal_that_goes_away_costs_a_server_nothing),
 ];
@@ -201,6 +202,24 @@ fn last_lines_reach_over_a_rotation() {
     assert_eq!(ended.code, Some(125), "{}", ended.stderr);
     let lines: Vec<String> = (480..500).map(|number| format!("line {number}")).collect();
     assert_eq!(ended.the("process_exited", "a")["last_lines"], json!(lines));
+}
+
+fn last_lines_are_those_of_the_life_that_ended() {
+    // The first life leaves half a line, and one in between says nothing; rotated or not.
+    let script = "printf x >>@DIR/lives; case $(wc -c <@DIR/lives) in \
+                  1) printf 'first\nhalf';; 2) ;; 3) seq -f 'third %g' 30;; 4) echo fourth; echo end >&2;; esac; exit 4";
+    for (log, most) in [("file", json!(null)), ("pipe", json!(null)), ("pipe", json!(40))] {
+        let server = json!({
+            "command": ["sh", "-c", script], "log": log, "log_max_bytes": most, "log_keep": 9, "on_exit": "restart",
+            "restart": {"limit": 3, "backoff_seconds": 0.01},
+        });
+        let ended = job(&json!({"servers": {"a": server}, "driver": driver("forever")}));
+        assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+        let exits: Vec<_> = ended.all("process_exited").into_iter().filter(|e| e["process"] == "a").collect();
+        let third: Vec<String> = (11..=30).map(|number| format!("third {number}")).collect();
+        let expected = [json!(["first", "half"]), json!(null), json!(third), json!(["fourth", "end"])];
+        assert_eq!(exits.iter().map(|e| e["last_lines"].clone()).collect::<Vec<_>>(), expected, "{log} {most}");
+    }
 }
 
 fn whoever_holds_the_pipe_keeps_no_last_lines_back() {
