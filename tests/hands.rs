@@ -86,6 +86,29 @@ fn files_that_somebody_takes_away_are_told() {
 }
 
 #[test]
+fn a_log_that_is_taken_away_from_its_process_is_told_once() {
+    // Removed; with another in its place; moved; and one that nobody touches, though it is written like the others.
+    let script = "cd \"$GYMRUN_JOB_DIR\"; rm logs/a.log; mv logs/b.log b.old; echo >logs/b.log; mv logs/c.log c.old\n                    until [ $(grep -c 'removed its log' events.jsonl) = 3 ]; do sleep 0.05; done; touch logs/other";
+    let service = "{shell: 'echo one; while sleep 0.1; do echo more; done'}";
+    let job = Job::new(
+        "job.yaml",
+        &format!(
+            "name: t\notel: {{enabled: false}}\nservices: {{a: {service}, b: {service}, c: {service}, d: {service}}}\n\
+             driver:\n  shell: |\n    {}\n",
+            script.replace("\n", "\n  ")
+        ),
+    );
+    let ended = job.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("somebody has removed its log").count(), 3, "{}", ended.stderr);
+    for name in ["a", "b", "c"] {
+        let log = job.directory().path(&format!("logs/{name}.log"));
+        let said = format!("warning: {name}: somebody has removed its log `{}` while it was written", log.display());
+        assert!(ended.stderr.contains(&said), "{said}\n{}", ended.stderr);
+    }
+}
+
+#[test]
 fn what_was_put_in_the_place_of_a_log_is_not_waited_for() {
     for log in ["file", "pipe"] {
         let text = format!(

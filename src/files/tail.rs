@@ -34,6 +34,15 @@ impl LogPlace {
         let found = file.metadata().ok()?;
         Some(Self { file: (found.dev(), found.ino()), at: found.len() })
     }
+
+    /// Whether its file is at that path, as far as the system says.
+    #[must_use]
+    pub fn may_be_at(&self, path: &Path) -> bool {
+        match path.metadata() {
+            Ok(found) => self.file == (found.dev(), found.ino()),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
 }
 
 /// The files of one log, as long as they were when they were opened.
@@ -232,6 +241,7 @@ mod tests {
         std::fs::write(at(0), "first").expect("writes");
         let place = LogPlace::end_of(&std::fs::File::open(at(0)).expect("opens")).expect("is known");
         assert_eq!(open().find(place), Some(5));
+        assert!(place.may_be_at(&at(0)) && !place.may_be_at(&at(1)) && !place.may_be_at(scratch.path()));
         std::fs::OpenOptions::new()
             .append(true)
             .open(at(0))

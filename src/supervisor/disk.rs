@@ -1,6 +1,6 @@
 //! Names a file system that is full while processes run.
 //!
-//! A process that owns its log learns of it only by an error of its own, which it may well not be able to write anywhere.
+//! The same looks find logs that were removed. A process that owns its log learns of it only by an error of its own, which it may well not be able to write anywhere.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
+use super::log_watch::LogWatch;
 use crate::events::Sink;
 use crate::procfs::Space;
 
@@ -31,13 +32,14 @@ enum Room {
 pub(super) struct DiskWatch {
     job_dir: PathBuf,
     sink: Sink,
+    logs: LogWatch,
     /// What was said last.
     said: Mutex<Room>,
 }
 
 impl DiskWatch {
-    pub(super) fn new(job_dir: &Path, sink: Sink) -> Self {
-        Self { job_dir: job_dir.to_owned(), sink, said: Mutex::new(Room::Enough) }
+    pub(super) fn new(job_dir: &Path, sink: Sink, logs: LogWatch) -> Self {
+        Self { job_dir: job_dir.to_owned(), sink, logs, said: Mutex::new(Room::Enough) }
     }
 
     /// Looks at it now and then, until it is aborted. To be called inside a runtime.
@@ -58,8 +60,9 @@ impl DiskWatch {
         let _ = timeout(LIMIT, spawn_blocking(move || watch.look())).await;
     }
 
-    /// Looks at it, and says when it becomes full and when it has room again. One system call.
+    /// Looks at it, and says when it becomes full and when it has room again, and which logs are gone. Two system calls.
     pub(super) fn look(&self) {
+        self.logs.look();
         if let Some(space) = Space::of(&self.job_dir) {
             self.judge(space);
         }
@@ -120,7 +123,7 @@ mod tests {
 
     use std::sync::{Arc, Mutex};
 
-    use super::{DiskWatch, mount_point};
+    use super::{DiskWatch, LogWatch, mount_point};
     use crate::events::{EventKind, Sink};
     use crate::procfs::Space;
 
@@ -139,7 +142,8 @@ mod tests {
             let words: Vec<&str> = message.split(['`', ',']).map(str::trim).collect();
             heard.lock().expect("nobody panics here").push(words[2].to_owned());
         });
-        let watch = DiskWatch::new(Path::new("/"), sink);
+        let logs = LogWatch::new("/".into(), sink.clone(), Vec::new());
+        let watch = DiskWatch::new(Path::new("/"), sink, logs);
         let with = |free: u64| watch.judge(Space { total: 1 << 40, free, files: 0, free_files: 0 });
         for free in [1 << 30, 15 << 20, 14 << 20, 100, 0, 15 << 20, 17 << 20, 70 << 20, 69 << 20, 0] {
             with(free);

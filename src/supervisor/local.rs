@@ -72,7 +72,8 @@ impl LocalHost {
         let watches = setting.resolved.iter().map(|_| None).collect();
         let looks = Looks::start();
         let logs = Logs::new(&setting.plan.units, &setting.job_dir, setting.sink.clone());
-        let disk = Arc::new(DiskWatch::new(&setting.job_dir, setting.sink.clone()));
+        let watch = logs.watch(&setting.plan, &setting.job_dir);
+        let disk = Arc::new(DiskWatch::new(&setting.job_dir, setting.sink.clone(), watch));
         let disk_beat = disk.start();
         Self {
             setting,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::files::last_lines;
+use super::log_watch::LogWatch;
 use super::machine::UnitId;
 use crate::diag::counted;
 use crate::events::{EventKind, Sink};
@@ -23,10 +24,19 @@ pub(super) struct Logs {
 
 /// Where the lives of one unit begin in its log, one after another.
 #[derive(Debug)]
-struct Lives {
-    path: PathBuf,
+pub(super) struct Lives {
+    /// The unit.
+    pub(super) name: String,
+    pub(super) path: PathBuf,
     /// `None` if that is not known.
     begins: Mutex<Vec<Option<LogPlace>>>,
+}
+
+impl Lives {
+    /// Where the last one begins.
+    pub(super) fn latest(&self) -> Option<LogPlace> {
+        self.begins.lock().unwrap_or_else(PoisonError::into_inner).last().copied().flatten()
+    }
 }
 
 /// The log of a process that is being started.
@@ -65,8 +75,18 @@ impl LifeLog {
 impl Logs {
     /// Nothing is open yet.
     pub(super) fn new(units: &[Unit], job_dir: &Path, sink: Sink) -> Self {
-        let lives = |unit: &Unit| Arc::new(Lives { path: job_dir.join(unit.log_file()), begins: Mutex::default() });
+        let lives = |unit: &Unit| {
+            let path = job_dir.join(unit.log_file());
+            Arc::new(Lives { name: unit.name.clone(), path, begins: Mutex::default() })
+        };
         Self { sink, piped: vec![None; units.len()], lives: units.iter().map(lives).collect() }
+    }
+
+    /// Watches those that processes own.
+    pub(super) fn watch(&self, plan: &Plan, job_dir: &Path) -> LogWatch {
+        let all = plan.units.iter().zip(&self.lives);
+        let owned = all.filter(|(unit, _)| unit.log == LogMode::File).map(|(_, lives)| Arc::clone(lives));
+        LogWatch::new(job_dir.join("logs"), self.sink.clone(), owned.collect())
     }
 
     /// What a unit's output becomes, and the log of its next process.

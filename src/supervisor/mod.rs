@@ -21,6 +21,7 @@ mod former;
 mod host;
 mod limits;
 mod local;
+mod log_watch;
 mod logs;
 mod looks;
 mod machine;
