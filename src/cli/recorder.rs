@@ -63,8 +63,13 @@ impl Recorder {
     /// Where the supervisor says what happens.
     pub(super) fn sink(&self) -> Sink {
         let queue = self.queue.clone();
+        let reader = self.reader().clone();
         Sink::new(move |event| {
+            let last = matches!(event.kind, EventKind::JobEnded { .. });
             let _ = queue.send(Message::Event(Box::new(event)));
+            if last {
+                reader.unpark();
+            }
         })
     }
 

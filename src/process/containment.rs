@@ -33,7 +33,7 @@ const SYSTEMD: &str = "/run/systemd/system";
 /// How long processes that were killed may take to leave their cgroup.
 const REMOVAL: Duration = Duration::from_secs(1);
 
-/// The means of a job. Dropped, its cgroup is taken away.
+/// The means of a job. Dropped, its cgroup is taken away, and its guard is gone.
 #[derive(Debug)]
 pub struct Containment {
     job: Result<Job, String>,
@@ -43,6 +43,8 @@ pub struct Containment {
 #[derive(Debug)]
 struct Job {
     cgroup: Cgroup,
+    /// It was taken away.
+    removed: bool,
     _lock: File,
     /// Why there is none, if there should be one.
     guard: Result<Guard, Option<io::Error>>,
@@ -96,9 +98,11 @@ impl Containment {
         Some(Cgroup::below(job.path(), job.name(), &format!("{number}-{last}")))
     }
 
-    /// Tells the guard to end: from now on nobody kills the cgroup but by [`Containment::kill`].
-    pub fn dismiss_guard(&mut self) {
-        if let Ok(Job { guard: Ok(guard), .. }) = &mut self.job {
+    /// Nothing is left: takes the job's cgroup away, and tells the guard to end, without waiting for it.
+    pub fn close(&mut self) {
+        let Ok(job) = &mut self.job else { return };
+        job.remove();
+        if let Ok(guard) = &mut job.guard {
             guard.dismiss();
         }
     }
@@ -120,12 +124,21 @@ impl Drop for Containment {
             // Nobody has ended what runs.
             self.kill();
         }
-        let Ok(job) = &self.job else { return };
+        if let Ok(job) = &mut self.job {
+            job.remove();
+        }
+    }
+}
+
+impl Job {
+    /// Takes its cgroup away, once.
+    fn remove(&mut self) {
         let end = Instant::now() + REMOVAL;
         // Where something does not die, the next gymrun takes it away.
-        while job.cgroup.remove().is_err() && Instant::now() < end {
+        while !self.removed && self.cgroup.remove().is_err() && Instant::now() < end {
             thread::sleep(Duration::from_millis(1));
         }
+        self.removed = true;
     }
 }
 
@@ -177,7 +190,7 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
                 return Err("the kernel is older than 5.14: it has no `cgroup.kill`".to_owned());
             }
             let guard = Guard::start(&cgroup).map_err(Some);
-            return Ok(Job { cgroup, _lock: lock, guard });
+            return Ok(Job { cgroup, removed: false, _lock: lock, guard });
         }
     }
 }
@@ -206,7 +219,7 @@ fn lock(path: &Path) -> Option<File> {
 fn left(path: &Path) -> Option<Job> {
     let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
     let lock = lock(path).filter(|_| named)?;
-    Some(Job { cgroup: Cgroup::at(path), _lock: lock, guard: Err(None) })
+    Some(Job { cgroup: Cgroup::at(path), removed: false, _lock: lock, guard: Err(None) })
 }
 
 /// The pids of what lives in the cgroup that a killed gymrun left.

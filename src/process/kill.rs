@@ -21,23 +21,28 @@ fn number(signal: StopSignal) -> Signal {
     }
 }
 
-/// Sends a stop signal to the process group of a spawned child, and wakes those of it that are stopped so that they can
-/// obey. Nothing is sent once the child has been reaped: its number may be another's then. Whether it was.
+/// Sends a stop signal to the process group of a spawned child. Nothing is sent once the child has been reaped: its number
+/// may be another's then. Whether it was.
 #[must_use]
 pub fn signal_group(leader: Identity, signal: StopSignal) -> bool {
-    let group = Pid::from_raw(leader.pid);
-    registry().while_unreaped(leader, || {
-        // It can only fail because the group is gone.
-        let _ = killpg(group, number(signal));
-        let _ = killpg(group, Signal::SIGCONT);
-    })
+    send_to_group(leader, number(signal))
+}
+
+/// Wakes those of the group that are stopped, so that they can obey a signal that they have got, with the same condition.
+pub fn wake_group(leader: Identity) {
+    let _ = send_to_group(leader, Signal::SIGCONT);
 }
 
 /// Sends SIGKILL to the process group of a spawned child, with the same condition.
 #[must_use]
 pub fn kill_group(leader: Identity) -> bool {
+    send_to_group(leader, Signal::SIGKILL)
+}
+
+fn send_to_group(leader: Identity, signal: Signal) -> bool {
     registry().while_unreaped(leader, || {
-        let _ = killpg(Pid::from_raw(leader.pid), Signal::SIGKILL);
+        // It can only fail because the group is gone.
+        let _ = killpg(Pid::from_raw(leader.pid), signal);
     })
 }
 
@@ -47,10 +52,15 @@ pub fn kill_group(leader: Identity) -> bool {
 pub fn send_signal(identity: Identity, signal: Option<StopSignal>) -> bool {
     let there = send(identity, signal.map_or(Signal::SIGKILL, number));
     if there && signal.is_some() {
-        // One that is gone by now needs no waking.
-        let _ = send(identity, Signal::SIGCONT);
+        wake(identity);
     }
     there
+}
+
+/// Wakes that process if it is stopped.
+pub fn wake(identity: Identity) {
+    // One that is gone by now needs no waking.
+    let _ = send(identity, Signal::SIGCONT);
 }
 
 /// Stops that process until it is killed (SIGSTOP): it starts no others meanwhile.

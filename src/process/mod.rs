@@ -44,7 +44,7 @@ pub use environment::Environment;
 pub use exit::Exit;
 pub use footprint::{share_one_heap, shed_free_memory, shed_memory, shed_memory_after};
 pub use helper::Helper;
-pub use kill::{freeze, kill_group, send_signal, signal_group};
+pub use kill::{freeze, kill_group, send_signal, signal_group, wake, wake_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use log::{Kept, Log, OnFailure};
 pub use os_signals::{OsSignals, Told, hold_signals, told_meanwhile};

@@ -34,6 +34,7 @@ fn processes() -> &'static Processes {
         let (requests, inbox) = mpsc::channel::<Request>();
         become_subreaper();
         start_thread("spawner", move || {
+            registry.spawn_here();
             for request in inbox {
                 // This thread must not end: all children would die with it.
                 let _ = catch_unwind(AssertUnwindSafe(|| spawn(registry, request)));

@@ -45,6 +45,8 @@ pub(super) struct Registry {
     strangers: Strangers,
     /// The pid of the job's guard, if it has one: a child that is none of the job's. 0 is none.
     guard: AtomicI32,
+    /// The thread that spawns; 0 as long as there is none.
+    spawner: AtomicI32,
 }
 
 impl Registry {
@@ -56,11 +58,17 @@ impl Registry {
             spawned: Condvar::new(),
             strangers: Strangers::note(&Proc::default()),
             guard: AtomicI32::new(0),
+            spawner: AtomicI32::new(0),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i32, Arc<Child>>> {
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All that is spawned is spawned by this thread.
+    pub(super) fn spawn_here(&self) {
+        self.spawner.store(nix::unistd::gettid().as_raw(), Ordering::SeqCst);
     }
 
     /// To be held while a child is forked, executed, put in here and announced.
@@ -176,7 +184,9 @@ impl Registry {
     /// The children of gymrun that are the job's. One that is being spawned may be among them.
     pub(super) fn children(&self) -> Vec<i32> {
         let proc = Proc::default();
-        let mut all = proc.children(nix::unistd::getpid().as_raw());
+        let own = nix::unistd::getpid().as_raw();
+        // No other thread has any: what loses its parent becomes the first one's.
+        let mut all = proc.children_of(own, &[own, self.spawner.load(Ordering::SeqCst)]);
         let guard = self.guard.load(Ordering::SeqCst);
         all.retain(|pid| *pid != guard);
         self.strangers.without(&proc, all)

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::identity::{Identity, Proc, Stat, number};
 use super::kept::read;
@@ -32,14 +33,22 @@ impl Proc {
     /// The children of a process, those of all its threads.
     #[must_use]
     pub fn children(&self, pid: i32) -> Vec<i32> {
+        let entries = fs::read_dir(self.file(pid, "task")).into_iter().flatten().flatten();
+        let threads: Vec<i32> = entries.filter_map(|entry| number(entry.file_name().as_bytes())).collect();
+        self.children_of(pid, &threads)
+    }
+
+    /// The children of some threads of a process.
+    #[must_use]
+    pub fn children_of(&self, pid: i32, threads: &[i32]) -> Vec<i32> {
         let mut children = Vec::new();
         let tasks = self.file(pid, "task");
-        let Ok(entries) = fs::read_dir(&tasks) else { return children };
-        for entry in entries.flatten() {
-            match read(&entry.path().join("children")) {
+        for thread in threads {
+            let own = tasks.join(thread.to_string());
+            match read(&own.join("children")) {
                 Ok(list) => children.extend(list.split(u8::is_ascii_whitespace).filter_map(number::<i32>)),
                 // A kernel without CONFIG_PROC_CHILDREN: the parents of all processes say the same, at a higher price.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && entry.path().exists() => {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && own.exists() => {
                     return self.children_by_scan(pid);
                 }
                 Err(_) => {}

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::collector::CollectorLink;
 use super::delivery;
-use super::engine::Engine;
+use super::engine::{Ended, Engine};
 use super::files;
 use super::host::Report;
 use super::local::{LocalHost, Setting};
@@ -65,27 +65,42 @@ pub fn run(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     });
     // A job that has used up its processes (`ulimit -u`) can still be ended, one thing after the other.
     let runtime = keep_a_blocking_thread(tokio::runtime::Builder::new_current_thread().enable_all());
-    let outcome = match runtime {
-        Err(error) => Outcome::failed(format!("cannot make a runtime: {}", in_words(&error))),
-        Ok(runtime) => {
-            let outcome = runtime.block_on(run_async(plan, options));
-            // A hook that hangs must not keep gymrun here.
-            runtime.shutdown_background();
+    let say = |outcome: &Outcome| {
+        let message = outcome.message.clone();
+        sink.emit(EventKind::JobEnded { code: outcome.code, class: outcome.class, message });
+    };
+    match runtime {
+        Err(error) => {
+            let outcome = Outcome::failed(format!("cannot make a runtime: {}", in_words(&error)));
+            say(&outcome);
             outcome
         }
-    };
-    sink.emit(EventKind::JobEnded { code: outcome.code, class: outcome.class, message: outcome.message.clone() });
-    outcome
+        Ok(runtime) => {
+            let (outcome, rest) = runtime.block_on(run_async(plan, options));
+            say(&outcome);
+            // While that is written. A hook that hangs must not keep gymrun here.
+            runtime.shutdown_background();
+            drop(rest);
+            outcome
+        }
+    }
 }
 
-async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
+/// What a job that is over leaves in this process: of no use to anybody, and nobody waits for its end but gymrun's own.
+struct Rest {
+    _ended: Ended<LocalHost>,
+    /// Waits for the guard.
+    _containment: Containment,
+}
+
+async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> (Outcome, Option<Rest>) {
     let before = told_meanwhile();
     let told = match OsSignals::new() {
         Ok(signals) => hear(signals),
-        Err(error) => return Outcome::failed(format!("cannot take signals: {}", in_words(&error))),
+        Err(error) => return (Outcome::failed(format!("cannot take signals: {}", in_words(&error))), None),
     };
     if let Some(before) = before {
-        return Outcome::told(before.number());
+        return (Outcome::told(before.number()), None);
     }
     let sink = options.sink.clone();
     let job_dir = options.job_dir.clone();
@@ -94,10 +109,9 @@ async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     sink.emit(EventKind::Contained(means(&containment, &sink)));
     let host = match prepare(plan, options, reports, &containment) {
         Ok(host) => host,
-        Err(problem) => return Outcome::failed(sentence(&problem)),
+        Err(problem) => return (Outcome::failed(sentence(&problem)), None),
     };
     let mut ended = Engine::new(Arc::clone(plan), host, sink.clone(), inbox).run(told).await;
-    containment.dismiss_guard();
     // The look takes another thread: it begins before the sweep.
     let look = ended.host.look_at_disk();
     let ((), swept) = tokio::join!(biased; look, teardown::sweep(&containment, ended.pace));
@@ -111,7 +125,7 @@ async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
     if !swept.left.is_empty() {
         sink.warn(None, format!("cannot be killed, and is left behind: pid {}", list(&swept.left)), None);
     }
-    drop(containment);
+    containment.close();
     ended.host.finish().await;
     while let Ok(report) = ended.reports.try_recv() {
         if let Report::Warning { message, hint, .. } = report {
@@ -124,7 +138,8 @@ async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
         Some(Err(error)) => sink.warn(None, format!("nothing is known of the telemetry's delivery: {error}"), None),
         None => {}
     }
-    judge(plan, &ended.state, &ended.failures, &ended.explanations, delivery.as_ref())
+    let outcome = judge(plan, &ended.state, &ended.failures, &ended.explanations, delivery.as_ref());
+    (outcome, Some(Rest { _ended: ended, _containment: containment }))
 }
 
 /// By which means nothing gets away. That there are no cgroups is usual, that a guard fails is not.

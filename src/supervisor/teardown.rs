@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::budget::Pace;
 use super::host::Report;
-use super::looks::Looks;
+use super::looks::{Found, Looks};
 use super::machine::UnitId;
 use super::resolve::seconds;
 use super::slot::Slot;
@@ -24,6 +24,8 @@ use crate::procfs::{self, Identity, Proc, Stat};
 
 const SHORTEST_LOOK: Duration = Duration::from_millis(1);
 const LONGEST_LOOK: Duration = Duration::from_millis(50);
+/// One that has not obeyed by then may be stopped, which hardly any is, and is woken.
+const OBEDIENCE: Duration = Duration::from_millis(20);
 /// How long a process may take to die of SIGKILL: one in an uninterruptible wait does not.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a process may take to stop of which nobody knows whose it is.
@@ -59,7 +61,7 @@ impl Stop {
         let mut left = match (ran, self.slot.contained()) {
             // Whatever it has started will be found in its cgroup.
             (true, true) => Vec::new(),
-            (true, false) => self.walked().await,
+            (true, false) => self.looks.walk(&self.slot).await,
             (false, _) => self.left().await,
         };
         self.known.extend(left.iter().map(|stat| stat.identity));
@@ -75,6 +77,7 @@ impl Stop {
                 }
             }
             let mut ended = self.slot.ended.subscribe();
+            let mut asleep = true;
             let mut pause = SHORTEST_LOOK;
             loop {
                 let running = self.slot.running();
@@ -97,6 +100,12 @@ impl Stop {
                     _ = ended.wait_for(|ended| *ended), if running => {}
                     Ok(()) = self.pace.changed() => {}
                     () = sleep_until(deadline) => {}
+                    () = sleep_until(started + OBEDIENCE), if running && asleep => {
+                        asleep = false;
+                        if let Some(root) = self.slot.root.get() {
+                            process::wake_group(*root);
+                        }
+                    }
                     () = sleep(pause), if !running => pause = (pause * 2).min(LONGEST_LOOK),
                 }
             }
@@ -107,22 +116,15 @@ impl Stop {
     /// Everything that still lives of it, the root included.
     async fn left(&mut self) -> Vec<Stat> {
         let proc = Proc::default();
-        let mut left = self.walked().await;
+        let Found { walked: mut left, grouped } = self.looks.look(&self.slot).await;
         let mut found: HashSet<i32> = left.iter().map(|stat| stat.identity.pid).collect();
         // Those that have lost what the walk knows them by since it saw them; and those of which only the cgroup tells.
         self.known.retain(|process| proc.alive(*process));
         let lost: Vec<i32> = self.known.iter().map(|process| process.pid).filter(|pid| !found.contains(pid)).collect();
-        let cgroup = self.slot.cgroup.as_ref().filter(|cgroup| !cgroup.remove_if_empty());
-        let grouped = cgroup.map(|cgroup| cgroup.pids()).unwrap_or_default();
         let more = proc.descendants(&lost).into_iter().chain(grouped).filter(|pid| found.insert(*pid));
         left.extend(more.filter_map(|pid| proc.stat(pid)).filter(Stat::alive));
         self.known.extend(left.iter().map(|stat| stat.identity));
         left
-    }
-
-    /// The same by the walk alone, as it is while the process itself runs.
-    async fn walked(&self) -> Vec<Stat> {
-        self.looks.look(&self.slot).await
     }
 
     /// Stops all of it where it is, until a look finds nobody new: those that multiply would be ahead of each look for ever.
@@ -179,11 +181,12 @@ impl Stop {
     }
 }
 
-/// Sends SIGTERM to those that had none yet, as those of `group` that had started before its time.
+/// Sends SIGTERM to those that had none yet, as those of `group` that had started before its time, and wakes all of them.
 fn tell(processes: &[Stat], group: Option<(i32, u64)>, told: &mut HashSet<Identity>) {
-    for stat in processes {
-        let had = group.is_some_and(|(group, before)| stat.group == group && stat.identity.started < before);
-        if told.insert(stat.identity) && !had {
+    for stat in processes.iter().filter(|stat| told.insert(stat.identity)) {
+        if group.is_some_and(|(group, before)| stat.group == group && stat.identity.started < before) {
+            process::wake(stat.identity);
+        } else {
             // One that is gone by now needs no telling.
             let _ = send_signal(stat.identity, Some(StopSignal::Term));
         }
