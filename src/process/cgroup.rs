@@ -3,9 +3,16 @@
 //! Whatever a process of it starts is born in it, however far it goes away from its parent, its session and its
 //! environment. The kernel kills all of it in one stroke, those that are just being forked included.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 /// A directory of the hierarchy. It is there from the first process that is started in it.
 #[derive(Debug)]
@@ -13,17 +20,25 @@ pub struct Cgroup {
     path: PathBuf,
     /// As `/proc/PID/cgroup` of its members says it.
     name: String,
+    /// The directory that it is in, open: the kernel need not find the way there again and again.
+    place: Option<Arc<File>>,
 }
 
 impl Cgroup {
     /// One below `parent`, whose name in `/proc/PID/cgroup` is `parent_name`.
     pub(super) fn below(parent: &Path, parent_name: &str, last: &str) -> Self {
-        Self { path: parent.join(last), name: format!("{}/{last}", parent_name.trim_end_matches('/')) }
+        let name = format!("{}/{last}", parent_name.trim_end_matches('/'));
+        Self { path: parent.join(last), name, place: None }
+    }
+
+    /// The same, with the directory that it is in.
+    pub(super) fn inside(self, place: &Arc<File>) -> Self {
+        Self { place: Some(Arc::clone(place)), ..self }
     }
 
     /// One that is there.
     pub(super) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), name: String::new() }
+        Self { path: path.to_owned(), name: String::new(), place: None }
     }
 
     /// A new one for its place: a kernel that has killed a cgroup kills what is forked into it later, too. Where what was
@@ -37,7 +52,8 @@ impl Cgroup {
             Err(_) => format!("{stem}.{}", life.parse::<u32>().unwrap_or(1).saturating_add(1)),
         };
         let parent_name = self.name.rsplit_once('/').map_or("", |(parent, _)| parent);
-        Self::below(self.path.parent().unwrap_or(Path::new("/")), parent_name, &last)
+        let new = Self::below(self.path.parent().unwrap_or(Path::new("/")), parent_name, &last);
+        Self { place: self.place.clone(), ..new }
     }
 
     /// Where it is in the file system.
@@ -52,16 +68,29 @@ impl Cgroup {
         &self.name
     }
 
+    /// Where it is, in as few words as can be.
+    fn short(&self) -> (BorrowedFd<'_>, &Path) {
+        match &self.place {
+            Some(place) => (place.as_fd(), Path::new(self.path.file_name().unwrap_or_default())),
+            None => (AT_FDCWD, &self.path),
+        }
+    }
+
     /// Makes it.
     pub(super) fn make(&self) -> io::Result<()> {
-        DirBuilder::new().create(&self.path)
+        let (place, path) = self.short();
+        Ok(mkdirat(place, path, Mode::S_IRWXU | Mode::S_IRWXG | Mode::S_IRWXO)?)
     }
 
     /// To fork into it. Makes it where it is not there yet.
     pub(super) fn open(&self) -> io::Result<File> {
         match self.make() {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => File::open(&self.path),
+            _ => {
+                let (place, path) = self.short();
+                let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+                Ok(openat(place, path, flags, Mode::empty())?.into())
+            }
         }
     }
 
@@ -78,7 +107,8 @@ impl Cgroup {
     /// learn that nothing lives there, and nothing ever will.
     #[must_use]
     pub fn remove_if_empty(&self) -> bool {
-        fs::remove_dir(&self.path).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |()| true)
+        let (place, path) = self.short();
+        matches!(unlinkat(place, path, UnlinkatFlags::RemoveDir), Ok(()) | Err(Errno::ENOENT))
     }
 
     /// The pids of what lives in it and below it, as seen here.
@@ -129,14 +159,16 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, File};
+    use std::sync::Arc;
 
     use super::Cgroup;
 
     #[test]
     fn a_new_one_takes_the_place_or_stands_beside_one_that_is_not_empty_yet() {
         let scratch = tempfile::tempdir().expect("a scratch directory");
-        let first = Cgroup::below(scratch.path(), "/x.slice/job", "0-a");
+        let place = Arc::new(File::open(scratch.path()).expect("a scratch directory"));
+        let first = Cgroup::below(scratch.path(), "/x.slice/job", "0-a").inside(&place);
         first.open().expect("it is made");
         first.open().expect("it is there");
         let second = first.renew();

@@ -16,6 +16,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -45,7 +46,7 @@ struct Job {
     cgroup: Cgroup,
     /// It was taken away.
     removed: bool,
-    _lock: File,
+    lock: Arc<File>,
     /// Why there is none, if there should be one.
     guard: Result<Guard, Option<io::Error>>,
 }
@@ -92,10 +93,10 @@ impl Containment {
     /// The cgroup of a unit, which is made with its first process; `None` if there are none.
     #[must_use]
     pub fn unit(&self, number: usize, name: &str) -> Option<Cgroup> {
-        let job = &self.job.as_ref().ok()?.cgroup;
+        let Job { cgroup: job, lock, .. } = self.job.as_ref().ok()?;
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
         let last: String = name.chars().map(plain).take(64).collect();
-        Some(Cgroup::below(job.path(), job.name(), &format!("{number}-{last}")))
+        Some(Cgroup::below(job.path(), job.name(), &format!("{number}-{last}")).inside(lock))
     }
 
     /// Nothing is left: takes the job's cgroup away, and tells the guard to end, without waiting for it.
@@ -190,7 +191,7 @@ fn make(directory: &Path, name: &str) -> Result<Job, String> {
                 return Err("the kernel is older than 5.14: it has no `cgroup.kill`".to_owned());
             }
             let guard = Guard::start(&cgroup).map_err(Some);
-            return Ok(Job { cgroup, removed: false, _lock: lock, guard });
+            return Ok(Job { cgroup, removed: false, lock: Arc::new(lock), guard });
         }
     }
 }
@@ -219,7 +220,7 @@ fn lock(path: &Path) -> Option<File> {
 fn left(path: &Path) -> Option<Job> {
     let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(PREFIX.as_bytes()));
     let lock = lock(path).filter(|_| named)?;
-    Some(Job { cgroup: Cgroup::at(path), removed: false, _lock: lock, guard: Err(None) })
+    Some(Job { cgroup: Cgroup::at(path), removed: false, lock: Arc::new(lock), guard: Err(None) })
 }
 
 /// The pids of what lives in the cgroup that a killed gymrun left.

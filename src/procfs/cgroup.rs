@@ -48,6 +48,12 @@ impl MemoryCgroup {
         &self.directory
     }
 
+    /// The pids of the processes that are in this very cgroup, in no order; none where they cannot be listed.
+    #[must_use]
+    pub fn members(&self) -> Vec<i32> {
+        members(&self.directory)
+    }
+
     /// Bytes in use, page cache included; `None` if it is gone.
     #[must_use]
     pub fn current(&self) -> Option<u64> {
@@ -229,12 +235,12 @@ fn directory(mount: &Mount, path: &Path, pid: i32) -> Option<PathBuf> {
     let inside = inside.filter(|inside| inside.components().all(|part| matches!(part, Component::Normal(_))));
     let shown = inside.map(|inside| mount.point.join(inside)).filter(|at| at.is_dir());
     // A container may have a mount of another namespace than its own: then it has the process at its root or nowhere.
-    shown.or_else(|| has_member(&mount.point, pid).then(|| mount.point.clone()))
+    shown.or_else(|| members(&mount.point).contains(&pid).then(|| mount.point.clone()))
 }
 
-fn has_member(directory: &Path, pid: i32) -> bool {
-    let members = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
-    members.lines().any(|line| line.parse() == Ok(pid))
+fn members(directory: &Path) -> Vec<i32> {
+    let members = fs::read(directory.join("cgroup.procs")).unwrap_or_default();
+    members.split(|b| *b == b'\n').filter_map(super::identity::number).collect()
 }
 
 /// A directory and those around it, up to `top`.

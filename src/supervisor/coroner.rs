@@ -4,7 +4,7 @@
 //! that a kill is known to be recent. Those of a unit that is in another cgroup are read when it starts. Everything else is
 //! read once a process has died: most of it before it is reaped, when the kernel still shows its limits and its cgroup.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -127,7 +127,24 @@ impl Coroner {
         self.lock().homes.remove(&pid);
     }
 
-    /// A unit's process has run for a while: notes the cgroup that it may have moved to.
+    /// Units' processes have run for a while: notes the cgroups that they are in. What was started through a program that
+    /// moves itself to one of its own is there by now.
+    fn run(&self, mut pids: Vec<u32>) {
+        let own = self.lock().own.as_ref().map(|own| own.cgroup.clone());
+        if let Some(own) = own.filter(|_| !pids.is_empty()) {
+            // Nearly all are where gymrun is, and one list says so of all of them.
+            let here: HashSet<i32> = own.members().into_iter().collect();
+            let mut seen = self.lock();
+            for pid in pids.extract_if(.., |pid| here.contains(&pid.cast_signed())) {
+                seen.homes.insert(pid, own.clone());
+            }
+        }
+        for pid in pids {
+            self.runs(pid);
+        }
+    }
+
+    /// One of them has another cgroup than gymrun, or cannot be told.
     fn runs(&self, pid: u32) {
         let Some(cgroup) = self.cgroups.memory(pid.cast_signed()) else { return };
         let mut seen = self.lock();
@@ -169,10 +186,7 @@ impl Coroner {
             }
         }
         drop(seen);
-        // What was started through a program that moves itself to a cgroup of its own is there by now.
-        for pid in new {
-            self.runs(pid);
-        }
+        self.run(new);
     }
 
     /// Reads what a process still shows that has ended and is not reaped yet, unless it was asked to end.

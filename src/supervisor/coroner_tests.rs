@@ -39,7 +39,7 @@ impl Machine {
     /// The start of a job.
     fn begin(&self) -> Coroner {
         let coroner = Coroner::new(self.proc(), GYMRUN);
-        coroner.runs(UNIT);
+        coroner.run(vec![UNIT]);
         coroner
     }
 
@@ -107,9 +107,29 @@ fn in_the_first_version_a_unit_counts_where_it_was_seen_to_run() {
         let (kills, memory) = machine.die(&coroner, Some(9));
         assert_eq!((kills.cgroup, memory.limit_bytes), (Some(1), Some(1000)), "{of_unit}");
         machine.write(&format!("proc/{UNIT}/cgroup"), &format!("4:memory:/job{of_unit}\n"));
-        coroner.runs(UNIT);
+        coroner.run(vec![UNIT]);
         assert_eq!(machine.die(&coroner, Some(9)).0.cgroup, Some(0), "one kill explains one death");
     }
+}
+
+#[test]
+fn who_is_where_gymrun_is_need_not_be_asked() {
+    let machine = Machine::new(
+        V2,
+        "0::/job\n",
+        "",
+        &[
+            ("sys/fs/cgroup/job/memory.current", "1\n"),
+            ("sys/fs/cgroup/job/memory.events", &events(0)),
+            ("sys/fs/cgroup/job/cgroup.procs", "0\n10\n20\n"),
+        ],
+    );
+    let coroner = machine.begin();
+    let home = |pid: u32| coroner.lock().homes.get(&pid).map(|home| home.directory().to_owned());
+    assert_eq!(home(UNIT), Some(machine.0.path().join("sys/fs/cgroup/job")));
+    // Another is asked, and has none.
+    coroner.run(vec![UNIT + 1]);
+    assert_eq!(home(UNIT + 1), None);
 }
 
 #[test]
