@@ -7,13 +7,14 @@ use crate::cases::Case;
 use crate::harness::processes::is_ignored;
 use crate::harness::tell_beforehand;
 use crate::job::{Job, job};
-use crate::jobs::{driver, server, with};
+use crate::jobs::{child, driver, server, with};
 
 pub const CASES: &[Case] = &[
     ("the_drivers_end_is_passed_on_exactly", the_drivers_end_is_passed_on_exactly),
     ("a_death_in_mid_run_ends_the_job", a_death_in_mid_run_ends_the_job),
     ("an_ignored_death_is_a_warning", an_ignored_death_is_a_warning),
     ("stop_order_is_the_reverse_of_the_start", stop_order_is_the_reverse_of_the_start),
+    ("a_process_that_is_stopped_is_woken_to_obey", a_process_that_is_stopped_is_woken_to_obey),
     ("told_to_stop_in_order", told_to_stop_in_order),
     ("told_to_stop_by_a_signal_without_a_name", told_to_stop_by_a_signal_without_a_name),
     ("what_is_ignored_stays_ignored", what_is_ignored_stays_ignored),
@@ -84,6 +85,13 @@ fn stop_order_is_the_reverse_of_the_start() {
     }));
     assert_eq!(ended.code, Some(0));
     assert_eq!(ended.lines("stops"), ["agent", "agent gone", "model", "model gone"]);
+}
+
+fn a_process_that_is_stopped_is_woken_to_obey() {
+    let service = with(json!({"command": child("append:@DIR/up:x stopped forever")}), "grace_seconds", 60);
+    let ended = job(&json!({"services": {"a": service}, "driver": driver("wait:@DIR/up sleep:0.3 exit:0")}));
+    assert_eq!((ended.code, ended.all("process_killed").len()), (Some(0), 0), "{}", ended.stderr);
+    assert_eq!(ended.the("process_exited", "a")["signal"], json!(15));
 }
 
 fn told_to_stop_in_order() {
