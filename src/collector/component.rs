@@ -13,14 +13,10 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
 use super::controls::Controls;
 use super::counters::{Counters, Tally};
@@ -244,12 +240,6 @@ impl Next {
     }
 }
 
-/// What `work` gives; a refusal if it panics, so that a defect costs the data at hand and not what comes after it.
-pub(super) async fn guarded(work: impl Future<Output = Result<(), Refusal>>) -> Result<(), Refusal> {
-    let broken = |_| Err(Refusal::permanent("panic", "a part of the collector broke down (please report this)"));
-    std::panic::AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(broken)
-}
-
 /// A receiver's outputs: one for each signal that some pipeline takes from it.
 #[derive(Clone, Default)]
 pub struct Outputs {
@@ -350,23 +340,10 @@ impl Shared {
     }
 }
 
-/// Ends a task at once, and what it holds (a port) with it.
-pub async fn ended<T>(task: JoinHandle<T>) {
-    // One that has ended may have been waited for already, which cannot be done twice.
-    if !task.is_finished() {
-        task.abort();
-        // Whatever comes out of it, it is gone.
-        let _ = task.await;
-    }
-}
-
-/// Runs `work` until `deadline`; `None` if it was not done by then.
-pub async fn until<T>(deadline: Instant, work: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout_at(deadline, work).await.ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     #[tokio::test]

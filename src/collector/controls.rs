@@ -8,8 +8,8 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::component::until;
 use super::deadline::Deadline;
+use super::tasks::until;
 
 /// How long a stop may take unless someone says otherwise.
 pub const DEFAULT_STOP_LIMIT: Duration = Duration::from_secs(30);

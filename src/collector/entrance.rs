@@ -2,8 +2,9 @@
 
 use futures_util::future::BoxFuture;
 
-use super::component::{Consumer, Context, Next, Refusal, guarded};
+use super::component::{Consumer, Context, Next, Refusal};
 use super::counters::Tally;
+use super::tasks::guarded;
 use crate::otlp::{Payload, Signal};
 
 /// The first part of a pipeline, where several sources hand in.

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::component::{Context, Running, Shared, until};
+use super::component::{Context, Running, Shared};
 use super::counters::{Counters, Tally};
 use super::deadline::Deadline;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
 use super::log::{Level, Log, Sink};
 use super::storage::{Credentials, Storages};
+use super::tasks::until;
 use crate::collector::config::duration::about;
 use crate::collector::config::load::{Environment, Expanded, read};
 use crate::collector::config::node::{Entry, Node, Value};

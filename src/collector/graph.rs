@@ -13,12 +13,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::time::{Instant, sleep};
 
-use super::component::{Consumer, Context, Next, Outputs, Running, until};
+use super::component::{Consumer, Context, Next, Outputs, Running};
 use super::counters::Tally;
 use super::deadline::Deadline;
 use super::entrance::{Counted, Head};
 use super::own::Watch;
 use super::storage::Storages;
+use super::tasks::until;
 use crate::collector::config::pipelines::Pipeline;
 use crate::collector::config::{Components, Config};
 use crate::diag::Problem;

@@ -32,6 +32,7 @@ pub mod receivers;
 pub mod refusal;
 pub mod run;
 pub mod storage;
+pub mod tasks;
 #[cfg(test)]
 mod testing;
 mod text;

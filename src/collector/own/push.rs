@@ -8,9 +8,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::gather::Gatherer;
-use crate::collector::component::{Built, Context, Exporter, Running, until};
+use crate::collector::component::{Built, Context, Exporter, Running};
 use crate::collector::counters::Counters;
 use crate::collector::deadline::Deadline;
+use crate::collector::tasks::until;
 use crate::diag::Problem;
 use crate::otlp::Signal;
 

@@ -9,8 +9,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::gather::Gatherer;
 use super::pull::{self, Pull};
 use super::push::{self, Push, Pushing};
-use crate::collector::component::{Context, ended};
+use crate::collector::component::Context;
 use crate::collector::deadline::Deadline;
+use crate::collector::tasks::ended;
 use crate::diag::Problem;
 
 /// A reader of `service.telemetry.metrics.readers`.

@@ -12,9 +12,10 @@ use tokio::time::Instant;
 
 use super::config::Settings;
 use super::writer::{Writer, Writers};
-use crate::collector::component::{Built, Consumer, Context, Refusal, Running, until};
+use crate::collector::component::{Built, Consumer, Context, Refusal, Running};
 use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
+use crate::collector::tasks::until;
 use crate::diag::Problem;
 use crate::otlp::{AnyValue, Payload, Resource};
 

@@ -18,9 +18,10 @@ use super::queue::Queue;
 use super::room::Room;
 use super::sender::{Sender, Stop, Transport, given_up};
 use super::store::{Begin, Store};
-use crate::collector::component::{Built, Consumer, Context, Refusal, Running, until};
+use crate::collector::component::{Built, Consumer, Context, Refusal, Running};
 use crate::collector::deadline::Deadline;
 use crate::collector::storage::{Spool, Storages};
+use crate::collector::tasks::until;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 

@@ -16,13 +16,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Settings;
-use crate::collector::component::{Context, Extension, Running, ended, until};
+use crate::collector::component::{Context, Extension, Running};
 use crate::collector::config::duration::go_text;
 use crate::collector::controls::{Controls, State};
 use crate::collector::deadline::Deadline;
 use crate::collector::net::accept::Connections;
 use crate::collector::net::http_server::serve;
 use crate::collector::net::listen::listen;
+use crate::collector::tasks::{ended, until};
 use crate::diag::Problem;
 use crate::procfs::Proc;
 

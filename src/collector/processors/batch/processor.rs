@@ -14,11 +14,12 @@ use tokio::time::Instant;
 
 use super::meter::BatchMeter;
 use crate::collector::component::{
-    Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals, guarded,
+    Built, Consumer, Context, EVERY_SIGNAL, Factory, Next, Processor, Refusal, Running, Signals,
 };
 use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
 use crate::collector::owed::Owed;
+use crate::collector::tasks::guarded;
 use crate::diag::Problem;
 use crate::otlp::{Payload, Signal};
 

@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 use super::config::{GrpcSettings, HttpSettings};
 use super::intake::Intake;
 use super::{grpc, http};
-use crate::collector::component::{Context, Outputs, Receiver, Running, ended};
+use crate::collector::component::{Context, Outputs, Receiver, Running};
 use crate::collector::deadline::Deadline;
 use crate::collector::net::accept::Connections;
 use crate::collector::net::listen::listen;
+use crate::collector::tasks::ended;
 use crate::diag::Problem;
 
 /// So long those are waited for that are refused because there is no more time.
