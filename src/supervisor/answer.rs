@@ -157,9 +157,13 @@ impl Witness {
         if listeners.iter().all(|listener| known().contains(&listener.inode)) {
             return Ok(Answerer::Itself);
         }
-        let tree = proc.members(&[members], &process::adopted()).into_iter().flatten();
-        let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
-        let mine = proc.owners_of(&listeners, Some(&tree));
+        let mut mine = proc.owners_of(&listeners, Some(&[root.pid]));
+        // Most servers listen themselves: then the tree, for which all children of gymrun are looked through, need not be walked.
+        if mine.len() < listeners.len() || proc.identity(root.pid) != Some(root) {
+            let tree = proc.members(&[members], &process::adopted()).into_iter().flatten();
+            let tree: Vec<i32> = tree.map(|stat| stat.identity.pid).collect();
+            mine = proc.owners_of(&listeners, Some(&tree));
+        }
         known().extend(mine.keys());
         // Several may share an address: each of them may be the one that answers.
         let others: Vec<Listener> =
