@@ -127,15 +127,15 @@ impl Compiler {
         }
         map.evaluate(&super::scene::Scene::default())
             .map(Expression::Literal)
-            .map_err(|what| Fault::new(0, what).into())
+            .map_err(|what| Fault::nowhere(what).into())
     }
 
     fn place(&self, path: &syntax::Path) -> Result<Place, Faults> {
         match place::resolve(path, self.context, self.naming) {
             Ok((level, field, keys)) => Ok(Place { level, field, keys: self.keys(keys)? }),
             Err(fault) => {
-                let keys = Faults::all(path.names.iter().map(|(_, keys)| self.keys(keys)));
-                Faults::both(Err(fault.into()), keys.map(|_: Vec<_>| ())).map(|(place, ())| place)
+                let keys = Faults::all::<_, Vec<_>>(path.names.iter().map(|(_, keys)| self.keys(keys)));
+                Faults::both(Err(fault.into()), keys).map(|(place, _)| place)
             }
         }
     }
@@ -180,8 +180,9 @@ impl Compiler {
         // A word may be the name of a converter.
         let values = written.arguments.iter().map(|argument| &argument.value);
         let values = values.filter(|value| !matches!(value, Written::Word(..)));
-        let values = Faults::all(values.map(|value| self.value(value))).map(|_: Vec<_>| ());
-        Faults::both(Err(fault.into()), values).map(|(call, ())| call)
+        let values = Faults::all::<_, Vec<_>>(values.map(|value| self.value(value)));
+        let inner = Faults::both(values, self.keys(&written.keys));
+        Faults::both(Err(fault.into()), inner).map(|(call, _)| call)
     }
 
     fn call(&self, written: &syntax::Call) -> Result<Call, Faults> {

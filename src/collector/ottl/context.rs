@@ -1,7 +1,6 @@
 //! The contexts: what a statement runs once for, what it can see from there, and which context is meant where none is
 //! named.
 
-use super::Fault;
 use super::syntax::{Named, Path};
 use crate::otlp::{SEVERITY_NUMBERS, SPAN_KINDS, STATUS_CODES, Signal, TEMPORALITIES};
 
@@ -103,8 +102,15 @@ impl Level {
         }
     }
 
-    fn priority(self) -> usize {
-        PRIORITY.iter().position(|level| *level == self).unwrap_or(PRIORITY.len())
+    /// The context of this name.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        PRIORITY.into_iter().find(|level| level.name() == name)
+    }
+
+    /// The innermost of those that are named.
+    fn first_named(names: &[&str]) -> Option<Self> {
+        let named = |level: &Self| names.iter().any(|name| Self::named(name) == Some(*level));
+        PRIORITY.into_iter().find(named)
     }
 }
 
@@ -134,42 +140,30 @@ impl<'a> Hints<'a> {
     }
 
     /// The context of all of them: the innermost one that a path names; or one further in, if that one lacks a function
-    /// or enumeration. `has` tells whether a context has a function.
-    pub fn infer(&self, signal: Signal, has: impl Fn(Level, &str) -> bool) -> Result<Level, Fault> {
+    /// or enumeration. `has` tells whether a context has a function. None if no path names one of the signal, or no one
+    /// context has all.
+    pub fn infer(&self, signal: Signal, has: impl Fn(Level, &str) -> bool) -> Option<Level> {
         let candidates = Level::of(signal);
-        let known = candidates.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
-        let named = |name: &str| PRIORITY.into_iter().find(|level| level.name() == name);
-        // What is no known context comes last.
-        let rank = |name: &&&str| match **name {
-            "instrumentation_scope" => PRIORITY.len() - 1,
-            name => named(name).map_or(PRIORITY.len(), Level::priority),
-        };
-        let Some(first) = self.contexts.iter().min_by_key(rank).copied().filter(|name| !name.is_empty()) else {
-            let what = format!("no path names a context; begin paths with one of: {known}");
-            return Err(Fault::new(0, what));
-        };
-        let Some(level) = named(first).filter(|level| candidates.contains(level)) else {
-            let what = format!("`{first}` is no context of {}; begin paths with one of: {known}", signal.name());
-            return Err(Fault::new(0, what));
-        };
+        let level = Level::first_named(&self.contexts)?;
         let lacks = |level: Level| {
-            let function = self.functions.iter().find(|name| !has(level, name));
-            function.or_else(|| self.words.iter().find(|word| level.enumeration(word).is_none()))
+            self.functions.iter().any(|name| !has(level, name))
+                || self.words.iter().any(|word| level.enumeration(word).is_none())
         };
-        let Some(lacking) = lacks(level) else { return Ok(level) };
+        if !candidates.contains(&level) {
+            return None;
+        }
         let further = PRIORITY.into_iter().filter(|other| candidates.contains(other) && *other != level);
         let mut further = further.filter(|other| other.sees().contains(&level));
-        further.find(|other| lacks(*other).is_none()).ok_or_else(|| {
-            Fault::new(0, format!("the context `{}`, which the paths mean, has no `{lacking}`", level.name()))
-        })
+        if lacks(level) { further.find(|other| !lacks(*other)) } else { Some(level) }
     }
 
     /// Where things are looked at whose context cannot be inferred, so that all that is wrong with them is found: the
-    /// context that follows from what is known of them; the innermost one if nothing is.
+    /// context that follows from what the signal has of them; else the one that they name; else the innermost one that has
+    /// their functions.
     pub fn likely(&self, signal: Signal, has: impl Fn(Level, &str) -> bool + Copy) -> Level {
         let levels = Level::of(signal);
         let somewhere = |test: &dyn Fn(Level) -> bool| levels.iter().any(|level| test(*level));
-        let context = |name: &&&str| **name == "instrumentation_scope" || somewhere(&|level| level.name() == **name);
+        let context = |name: &&&str| Level::named(name).is_some_and(|level| levels.contains(&level));
         let known = Hints {
             contexts: self.contexts.iter().filter(context).copied().collect(),
             functions: self.functions.iter().filter(|name| somewhere(&|level| has(level, name))).copied().collect(),
@@ -180,9 +174,10 @@ impl<'a> Hints<'a> {
                 .copied()
                 .collect(),
         };
-        let inner = levels.iter().rev().copied();
         let whole = |level: &Level| known.functions.iter().all(|name| has(*level, name));
-        known.infer(signal, has).ok().or(inner.clone().find(whole)).or(inner.clone().next()).unwrap_or(Level::Resource)
+        let inner = || levels.iter().rev().copied();
+        let named = known.infer(signal, has).or_else(|| Level::first_named(&known.contexts));
+        named.or_else(|| inner().find(whole)).or_else(|| inner().next()).unwrap_or(Level::Resource)
     }
 }
 
@@ -191,27 +186,27 @@ mod tests {
     use super::*;
     use crate::collector::ottl::parser;
 
-    fn inferred(signal: Signal, text: &str) -> Result<Level, String> {
+    fn inferred(signal: Signal, text: &str) -> Option<Level> {
         let parsed = parser::statement(text).expect(text);
         let mut hints = Hints::default();
         parsed.each_name(&mut |named| hints.add(&named));
-        hints.infer(signal, |level, name| name != "IsRootSpan" || level == Level::Span).map_err(|fault| fault.what)
+        hints.infer(signal, |level, name| name != "IsRootSpan" || level == Level::Span)
     }
 
     #[test]
     fn the_innermost_context_that_is_named() {
         let of = |text: &str| inferred(Signal::Traces, text);
-        assert_eq!(of("set(span.name, resource.attributes[\"a\"])"), Ok(Level::Span));
-        assert_eq!(of("set(scope.name, \"x\") where spanevent.name == \"y\""), Ok(Level::SpanEvent));
-        assert_eq!(of("set(resource.attributes[span.name], 1)"), Ok(Level::Span));
-        assert_eq!(of("set(resource.schema_url, \"\")"), Ok(Level::Resource));
+        assert_eq!(of("set(span.name, resource.attributes[\"a\"])"), Some(Level::Span));
+        assert_eq!(of("set(scope.name, \"x\") where spanevent.name == \"y\""), Some(Level::SpanEvent));
+        assert_eq!(of("set(resource.attributes[span.name], 1)"), Some(Level::Span));
+        assert_eq!(of("set(resource.schema_url, \"\")"), Some(Level::Resource));
         // A function or an enumeration may need a context further in.
-        assert_eq!(of("set(resource.attributes[\"a\"], IsRootSpan())"), Ok(Level::Span));
-        assert_eq!(of("set(resource.attributes[\"a\"], SPAN_KIND_SERVER)"), Ok(Level::SpanEvent));
-        assert!(of("set(name, 1)").expect_err("none").contains("begin paths with"));
-        assert!(of("set(metric.name, 1)").expect_err("metric").contains("`metric` is no context of traces"));
-        assert!(of("set(spanevent.name, IsRootSpan())").expect_err("lacks").contains("IsRootSpan"));
-        assert_eq!(inferred(Signal::Metrics, "set(metric.name, datapoint.attributes[\"a\"])"), Ok(Level::DataPoint));
+        assert_eq!(of("set(resource.attributes[\"a\"], IsRootSpan())"), Some(Level::Span));
+        assert_eq!(of("set(resource.attributes[\"a\"], SPAN_KIND_SERVER)"), Some(Level::SpanEvent));
+        for none in ["set(name, 1)", "set(metric.name, 1)", "set(spanevent.name, IsRootSpan())"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(inferred(Signal::Metrics, "set(metric.name, datapoint.attributes[\"a\"])"), Some(Level::DataPoint));
     }
 
     #[test]

@@ -109,12 +109,12 @@ impl Group {
         mode: ErrorMode,
     ) -> Result<Self, Vec<Wrong>> {
         let mut wrong = Vec::new();
-        let mut uninferred = None;
+        let mut inferred = None;
         let has = |level, name: &str| functions::find(name, level, &[]).is_some();
         let parsed = parse_all(statements, false, parser::statement, &mut wrong);
         let parsed_conditions = parse_all(conditions, true, parser::condition, &mut wrong);
         let context = match style {
-            Style::Given(level) => level,
+            Style::Given(level) => *inferred.insert(level),
             Style::Inferred => {
                 let mut hints = Hints::default();
                 for (_, statement) in &parsed {
@@ -123,10 +123,8 @@ impl Group {
                 for (_, condition) in &parsed_conditions {
                     condition.each_name(&mut |named| hints.add(&named));
                 }
-                hints.infer(signal, has).unwrap_or_else(|fault| {
-                    uninferred = Some(fault);
-                    hints.likely(signal, has)
-                })
+                inferred = hints.infer(signal, has);
+                inferred.unwrap_or_else(|| hints.likely(signal, has))
             }
         };
         let naming = if style == Style::Inferred { Naming::Required } else { Naming::Optional };
@@ -141,12 +139,10 @@ impl Group {
             }
         }
         let conditions = Conditions::of(compiler, conditions, parsed_conditions, mode, &mut wrong);
-        match uninferred {
-            // What is wrong with one of them is the reason.
-            Some(fault) if wrong.is_empty() => Err(vec![Wrong { condition: false, index: 0, fault }]),
-            _ if wrong.is_empty() => Ok(Self { context, conditions, statements: ready }),
-            _ => Err(wrong),
+        if wrong.is_empty() && inferred.is_none() {
+            wrong.push(Wrong { condition: false, index: 0, fault: uninferred(signal) });
         }
+        if wrong.is_empty() { Ok(Self { context, conditions, statements: ready }) } else { Err(wrong) }
     }
 
     /// Runs the statements on one item; an error is for the sender.
@@ -192,14 +188,12 @@ impl Conditions {
             let mut hints = Hints::default();
             condition.each_name(&mut |named| hints.add(&named));
             let has = |level, name: &str| functions::find(name, level, extra_of(level)).is_some();
-            let (context, uninferred) = match hints.infer(signal, has) {
-                Ok(level) => (level, None),
-                Err(fault) => (hints.likely(signal, has), Some(fault)),
-            };
+            let inferred = hints.infer(signal, has);
+            let context = inferred.unwrap_or_else(|| hints.likely(signal, has));
             let compiler = Compiler { context, naming: Naming::Required, extra: extra_of(context) };
-            let compiled = compiler.condition(&condition).and_then(|condition| match uninferred {
-                Some(fault) => Err(fault.into()),
-                None => Ok((context, condition)),
+            let compiled = compiler.condition(&condition).and_then(|condition| match inferred {
+                Some(level) => Ok((level, condition)),
+                None => Err(uninferred(signal).into()),
             });
             match compiled {
                 Ok((level, condition)) => {
@@ -244,6 +238,20 @@ impl Conditions {
         }
         Ok(false)
     }
+}
+
+/// Nothing is wrong but that the context cannot be told.
+fn uninferred(signal: Signal) -> Fault {
+    let known = Level::of(signal).iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
+    Fault::new(0, "no path names a context").hint(format!("begin paths with one of: {known}"))
+}
+
+/// What is wrong with the grammar of statements and conditions, where nothing is known of their context.
+pub fn misread(statements: &[&str], conditions: &[&str]) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    parse_all(statements, false, parser::statement, &mut wrong);
+    parse_all(conditions, true, parser::condition, &mut wrong);
+    wrong
 }
 
 /// Converters that conditions have beside those of statements.

@@ -34,6 +34,6 @@ mod write;
 
 pub use context::Level;
 use fault::{Fault, Faults};
-pub use group::{Conditions, ErrorMode, Group, Style, Wrong};
+pub use group::{Conditions, ErrorMode, Group, Style, Wrong, misread};
 pub use scene::Scene;
 pub use walk::walk;

@@ -241,7 +241,10 @@ pub(super) fn resolve(
         (None, Naming::Optional) => (context, path.names.as_slice()),
         (None, Naming::Required) => {
             let known = context.sees().iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
-            let what = format!("the path `{}` begins with no context that `{}` can see", path.shown(), context.name());
+            let what = match Level::named(&first.0).filter(|_| !rest.is_empty()) {
+                Some(level) => format!("`{}` cannot be seen from `{}`", level.name(), context.name()),
+                None => format!("the path `{}` begins with no context", path.shown()),
+            };
             return Err(fault(what).hint(format!("begin it with one of: {known}")));
         }
     };

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::collector::config::node::{Node, Value};
 use crate::collector::config::section::Section;
-use crate::collector::ottl::{ErrorMode, Level};
-use crate::diag::Problem;
+use crate::collector::ottl::{ErrorMode, Level, Wrong};
+use crate::diag::{Problem, nearest};
 use crate::otlp::Signal;
 
 /// `error_mode`, if it is there and right.
@@ -44,32 +44,55 @@ pub(super) fn inner_list<'a>(section: &mut Section<'a>, key: &'static str) -> Op
     }
 }
 
-/// The context that a group names, if it is one of the signal.
-pub(super) fn context(section: &mut Section<'_>, signal: Signal) -> Result<Option<Level>, ()> {
+/// What a group says of its context.
+pub(super) enum Said {
+    /// Nothing.
+    Nothing,
+    /// One of the signal's.
+    Context(Level),
+    /// None of them; perhaps this one is meant.
+    Wrong(Option<Level>),
+}
+
+/// The context that a group names.
+pub(super) fn context(section: &mut Section<'_>, signal: Signal) -> Said {
     if !section.has("context") {
-        return Ok(None);
+        return Said::Nothing;
     }
     let name = section.text("context").unwrap_or_default();
     let levels = Level::of(signal);
-    let found = levels.iter().copied().find(|level| level.name() == name.to_ascii_lowercase());
-    if found.is_none() {
-        let message = format!("the context `{name}` of {} is not supported by this collector", signal.name());
-        let problem = Problem::new(message).suggest(&name, levels.iter().map(|level| level.name()));
-        section.problem("context", problem);
-        return Err(());
+    let called = |name: &str| levels.iter().copied().find(|level| level.name() == name);
+    if let Some(level) = called(&name.to_ascii_lowercase()) {
+        return Said::Context(level);
     }
-    Ok(found)
+    let names = || levels.iter().map(|level| level.name());
+    let message = format!("the context `{name}` of {} is not supported by this collector", signal.name());
+    section.problem("context", Problem::new(message).suggest(&name, names()));
+    Said::Wrong(nearest(&name, names()).and_then(called))
 }
 
-/// The texts of a list; None if something else is in it.
-pub(super) fn texts<'a>(section: &Section<'_>, key: &str, items: &'a [Node]) -> Option<Vec<&'a str>> {
-    let text = |item: &'a Node| {
-        let text = item.as_text();
-        if text.is_none() {
+/// Statements or conditions of a list, with where they stand.
+pub(super) struct Texts<'a> {
+    key: &'static str,
+    nodes: Vec<&'a Node>,
+    pub texts: Vec<&'a str>,
+}
+
+impl<'a> Texts<'a> {
+    /// The texts of a list; what else is in it is a problem.
+    pub fn read(section: &Section<'_>, key: &'static str, items: &'a [Node]) -> Self {
+        for item in items.iter().filter(|item| item.as_text().is_none()) {
             section.problem_at(key, item.line, Problem::new(format!("expected text, found {}", item.kind())));
         }
-        text
-    };
-    let texts: Vec<Option<&str>> = items.iter().map(text).collect();
-    texts.into_iter().collect()
+        let (nodes, texts) = items.iter().filter_map(|item| Some((item, item.as_text()?))).unzip();
+        Self { key, nodes, texts }
+    }
+
+    /// Says what is wrong with one of them.
+    pub fn say(&self, section: &Section<'_>, wrong: &Wrong) {
+        if let (Some(node), Some(text)) = (self.nodes.get(wrong.index), self.texts.get(wrong.index)) {
+            let word = if wrong.condition { "condition" } else { "statement" };
+            section.problem_at(self.key, node.line, wrong.fault.problem(word, text));
+        }
+    }
 }

@@ -103,12 +103,21 @@ impl<'a> Section<'a> {
             self.wrong(entry, "a list of maps", "begin each with `- `");
             return None;
         };
-        let path = self.path_of(key);
-        let read_one = |(index, item): (usize, &'a Node)| {
-            Section::read(self.findings, item, &format!("{path}[{index}]"), item.line, &mut read)
-        };
-        Some(items.iter().enumerate().filter_map(read_one).collect())
+        let items = items.iter().enumerate();
+        Some(items.filter_map(|(index, item)| self.item(key, index, item, &mut read)).collect())
     }
+
+    /// One item of the list at `key`, as a section of its own.
+    pub fn item<T>(
+        &self,
+        key: &str,
+        index: usize,
+        item: &'a Node,
+        read: impl FnOnce(&mut Section<'a>) -> T,
+    ) -> Option<T> {
+        Section::read(self.findings, item, &format!("{}[{index}]", self.path_of(key)), item.line, read)
+    }
+
     /// Keeps a value out of every text from now on.
     pub fn secret(&self, value: &str) {
         self.findings.secrets.borrow_mut().add(value);

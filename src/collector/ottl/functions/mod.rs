@@ -107,14 +107,18 @@ pub(super) fn find(name: &str, context: Level, extra: &'static [Function]) -> Op
     editors::EDITORS.iter().chain(converters::CONVERTERS).chain(extra).find(here)
 }
 
-/// What to say about a name that means no function.
+/// What to say about a name that means no function, or none in this context.
 pub(super) fn unknown(call: &syntax::Call, context: Level) -> Fault {
     let is_editor = call.name.starts_with(|c: char| c.is_ascii_lowercase());
     let (word, list) = if is_editor { ("editor", editors::EDITORS) } else { ("converter", converters::CONVERTERS) };
-    if let Some(Function { only: Some(level), .. }) = list.iter().find(|function| function.name == call.name) {
+    let elsewhere = |function: &&Function| function.name == call.name;
+    if let Some(Function { only: Some(level), .. }) = list.iter().find(elsewhere) {
         let what =
             format!("`{}` is there in the context `{}` only, not in `{}`", call.name, level.name(), context.name());
         return Fault::new(call.at, what);
+    }
+    if POINT_CONVERTERS.iter().any(|function| elsewhere(&function)) {
+        return Fault::new(call.at, format!("`{}` is there in conditions of the context `metric` only", call.name));
     }
     let names: Vec<&str> = list.iter().map(|function| function.name).collect();
     let hint = match crate::diag::nearest(&call.name, names.iter().copied()) {

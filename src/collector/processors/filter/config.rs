@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::super::matching::{self, Matching, Properties};
-use super::super::statements::{context, error_mode, inner_list, list, texts};
+use super::super::statements::{Said, Texts, context, error_mode, inner_list, list};
 use super::processor::{Pass, Settings, Step, Test};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::config::node::{Node, Value};
 use crate::collector::config::section::Section;
-use crate::collector::ottl::{Conditions, ErrorMode, Level, Wrong};
+use crate::collector::ottl::{Conditions, ErrorMode, Level, misread};
 use crate::diag::Problem;
 use crate::otlp::Signal;
 
@@ -107,11 +107,7 @@ impl Block {
             for (name, level) in levels {
                 let Some(items) = inner_list(block, name) else { continue };
                 read.has_conditions = true;
-                let Some(texts) = texts(block, name, &items) else { continue };
-                match Conditions::compile(*level, &texts, mode) {
-                    Ok(conditions) => read.conditions.push(Step { level: *level, test: Test::Conditions(conditions) }),
-                    Err(wrong) => say_wrong(block, name, &items, wrong),
-                }
+                read.conditions.extend(compile(block, name, *level, &items, mode));
             }
             match key {
                 "metrics" => read.lists = metric_lists(block),
@@ -124,13 +120,12 @@ impl Block {
     }
 }
 
-fn say_wrong(section: &Section<'_>, key: &str, items: &[Node], wrong: Vec<Wrong>) {
-    for wrong in wrong {
-        if let Some(node) = items.get(wrong.index) {
-            let text = node.as_text().unwrap_or_default();
-            section.problem_at(key, node.line, wrong.fault.problem("condition", text));
-        }
-    }
+/// Conditions of one context.
+fn compile(section: &Section<'_>, key: &'static str, level: Level, items: &[Node], mode: ErrorMode) -> Option<Step> {
+    let texts = Texts::read(section, key, items);
+    let conditions = Conditions::compile(level, &texts.texts, mode);
+    let conditions = conditions.map_err(|wrong| wrong.iter().for_each(|wrong| texts.say(section, wrong))).ok()?;
+    Some(Step { level, test: Test::Conditions(conditions) })
 }
 
 /// A list of conditions that name their contexts, or of groups.
@@ -140,44 +135,45 @@ fn inferred(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: 
         section.problem(key, Problem::new("a condition is empty"));
         return Vec::new();
     }
-    let flat = items.iter().filter(|item| item.as_text().is_some()).count();
-    if flat > 0 && flat < items.len() {
+    let mut passes = Vec::new();
+    let (flat, groups): (Vec<_>, Vec<_>) = items.iter().enumerate().partition(|(_, item)| item.as_text().is_some());
+    if !flat.is_empty() && !groups.is_empty() {
         section.problem(key, Problem::new("conditions and groups with a context cannot stand in one list"));
-        return Vec::new();
     }
-    if flat > 0 {
-        return infer(section, key, items, signal, mode).into_iter().collect();
+    if !flat.is_empty() {
+        let flat: Vec<Node> = flat.into_iter().map(|(_, item)| item.clone()).collect();
+        passes.extend(infer(section, key, &flat, signal, mode));
     }
-    let group = |group: &mut Section<'_>| {
-        let mode = error_mode(group).unwrap_or(mode);
-        let context = context(group, signal);
-        let items = inner_list(group, "conditions").unwrap_or_default();
-        match context.ok()? {
-            None => infer(group, "conditions", &items, signal, mode),
-            Some(level) => match Conditions::compile(level, &texts(group, "conditions", &items)?, mode) {
-                Ok(conditions) => Some(vec![Step { level, test: Test::Conditions(conditions) }]),
-                Err(wrong) => {
-                    say_wrong(group, "conditions", &items, wrong);
-                    None
-                }
-            },
-        }
-    };
-    section.sections(key, group).unwrap_or_default().into_iter().flatten().collect()
+    for (index, item) in groups {
+        passes.extend(section.item(key, index, item, |group| read_group(group, signal, mode)).flatten());
+    }
+    passes
 }
 
-fn infer(section: &Section<'_>, key: &str, items: &[Node], signal: Signal, mode: ErrorMode) -> Option<Pass> {
-    match Conditions::infer(signal, &texts(section, key, items)?, mode) {
-        Ok(mut by_level) => {
-            by_level.sort_by_key(|(level, _)| ORDER.iter().position(|known| known == level));
-            let step = |(level, conditions)| Step { level, test: Test::Conditions(conditions) };
-            Some(by_level.into_iter().map(step).collect())
+fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode) -> Option<Pass> {
+    let mode = error_mode(group).unwrap_or(mode);
+    let context = context(group, signal);
+    let items = inner_list(group, "conditions").unwrap_or_default();
+    match context {
+        Said::Nothing => infer(group, "conditions", &items, signal, mode),
+        Said::Context(level) | Said::Wrong(Some(level)) => {
+            compile(group, "conditions", level, &items, mode).map(|step| vec![step])
         }
-        Err(wrong) => {
-            say_wrong(section, key, items, wrong);
+        Said::Wrong(None) => {
+            let texts = Texts::read(group, "conditions", &items);
+            misread(&[], &texts.texts).iter().for_each(|wrong| texts.say(group, wrong));
             None
         }
     }
+}
+
+fn infer(section: &Section<'_>, key: &'static str, items: &[Node], signal: Signal, mode: ErrorMode) -> Option<Pass> {
+    let texts = Texts::read(section, key, items);
+    let by_level = Conditions::infer(signal, &texts.texts, mode);
+    let mut by_level = by_level.map_err(|wrong| wrong.iter().for_each(|wrong| texts.say(section, wrong))).ok()?;
+    by_level.sort_by_key(|(level, _)| ORDER.iter().position(|known| known == level));
+    let step = |(level, conditions)| Step { level, test: Test::Conditions(conditions) };
+    Some(by_level.into_iter().map(step).collect())
 }
 
 /// `include` and `exclude` of metrics: resources and names are looked at one after the other.

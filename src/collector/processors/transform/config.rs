@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::super::statements::{context, error_mode, inner_list, list, texts};
+use super::super::statements::{Said, Texts, context, error_mode, inner_list, list};
 use super::processor::{Member, Settings};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::config::node::Node;
 use crate::collector::config::section::Section;
-use crate::collector::ottl::{ErrorMode, Group, Level, Style};
+use crate::collector::ottl::{ErrorMode, Group, Level, Style, Wrong, misread};
 use crate::diag::Problem;
 use crate::otlp::{KeyValue, Signal};
 
@@ -37,20 +37,24 @@ type Caches = Vec<(Level, Arc<Mutex<Vec<KeyValue>>>)>;
 
 fn groups(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: ErrorMode) -> Vec<Member> {
     let Some(items) = list(section, key) else { return Vec::new() };
+    let mut members = Vec::new();
     let flat = items.iter().filter(|item| item.as_text().is_some()).count();
-    if flat > 0 && flat == items.len() {
-        // A flat list is one group: its context is the innermost one of all its statements.
-        let group = Draft { style: Style::Inferred, mode, statements: items, conditions: &[] };
-        let group = group.compile(section, (key, key), signal);
-        return group.map(|group| Member { group, shared_cache: None }).into_iter().collect();
+    if flat > 0 && flat < items.len() {
+        section.problem(key, Problem::new("statements and groups with a context cannot stand in one list"));
     }
     if flat > 0 {
-        section.problem(key, Problem::new("statements and groups with a context cannot stand in one list"));
-        return Vec::new();
+        // A flat list is one group: its context is the innermost one of all its statements.
+        let flat: Vec<Node> = items.iter().filter(|item| item.as_text().is_some()).cloned().collect();
+        let draft = Draft { style: Some(Style::Inferred), mode, statements: &flat, conditions: &[] };
+        let group = draft.compile(section, (key, key), signal);
+        members.extend(group.map(|group| Member { group, shared_cache: None }));
     }
     let mut caches: Caches = Vec::new();
-    let groups = section.sections(key, |group| read_group(group, signal, mode, &mut caches));
-    groups.unwrap_or_default().into_iter().flatten().collect()
+    for (index, item) in items.iter().enumerate().filter(|(_, item)| item.as_text().is_none()) {
+        let group = section.item(key, index, item, |group| read_group(group, signal, mode, &mut caches));
+        members.extend(group.flatten());
+    }
+    members
 }
 
 fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode, caches: &mut Caches) -> Option<Member> {
@@ -59,8 +63,12 @@ fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode, caches: 
     let context = context(group, signal);
     let statements = inner_list(group, "statements").unwrap_or_default();
     let conditions = inner_list(group, "conditions").unwrap_or_default();
-    let style = context.ok()?.map_or(Style::Inferred, Style::Given);
-    if statements.is_empty() && style == Style::Inferred {
+    let style = match context {
+        Said::Nothing => Some(Style::Inferred),
+        Said::Context(level) => Some(Style::Given(level)),
+        Said::Wrong(meant) => meant.map(Style::Given),
+    };
+    if statements.is_empty() && style == Some(Style::Inferred) {
         group.problem("statements", Problem::new("a group without a `context` needs `statements`"));
         return None;
     }
@@ -79,7 +87,8 @@ fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode, caches: 
 
 /// A group as it stands in the file.
 struct Draft<'a> {
-    style: Style,
+    /// None if it cannot be known.
+    style: Option<Style>,
     mode: ErrorMode,
     statements: &'a [Node],
     conditions: &'a [Node],
@@ -88,23 +97,14 @@ struct Draft<'a> {
 impl Draft<'_> {
     /// The group, or nothing and all that is wrong with it as problems at the lines of the statements.
     fn compile(&self, section: &Section<'_>, keys: (&'static str, &'static str), signal: Signal) -> Option<Group> {
-        let statements = texts(section, keys.0, self.statements);
-        let conditions = texts(section, keys.1, self.conditions);
-        match Group::compile(signal, self.style, &statements?, &conditions?, self.mode) {
-            Ok(group) => Some(group),
-            Err(wrong) => {
-                for wrong in wrong {
-                    let (key, list) =
-                        if wrong.condition { (keys.1, self.conditions) } else { (keys.0, self.statements) };
-                    let word = if wrong.condition { "condition" } else { "statement" };
-                    if let Some(node) = list.get(wrong.index) {
-                        let text = node.as_text().unwrap_or_default();
-                        section.problem_at(key, node.line, wrong.fault.problem(word, text));
-                    }
-                }
-                None
-            }
-        }
+        let statements = Texts::read(section, keys.0, self.statements);
+        let conditions = Texts::read(section, keys.1, self.conditions);
+        let group = match self.style {
+            Some(style) => Group::compile(signal, style, &statements.texts, &conditions.texts, self.mode),
+            None => Err(misread(&statements.texts, &conditions.texts)),
+        };
+        let say = |wrong: &Wrong| if wrong.condition { &conditions } else { &statements }.say(section, wrong);
+        group.map_err(|wrong| wrong.iter().for_each(say)).ok()
     }
 }
 
@@ -151,32 +151,80 @@ mod tests {
         assert!(!text.contains("c.yaml:4"), "{text}");
     }
 
-    /// One that cannot be read, a function or a context that is not there hide nothing of the others, nor of the rest of
-    /// their own statement.
-    #[test]
-    fn all_that_is_wrong_is_said_at_once() {
-        let text = problems(
-            "trace_statements:\n- set(span.nme, Foo(span.kynd, [Bar(span.a[span.b])]))\n- set(span.name, \"x\"\n- set(span.status.code, 1) where explode(span.i) == span.c and Trim(5) == span.d[Baz(1)]\n\
-             - 'set(metric.name, {\"a\": span.e, \"b\": -span.f + span.g})'\n- set(span.name, \"x\")\n- set(nothing, 1, 2, span.h)\n- replace_pattern(span.name, \"(\", nmae = 1)\n- Set(span.j)\n- set(span.k, 1)[0]\n",
-        );
-        let lines: [(u32, &[&str]); 8] = [
-            (2, &["`nme`", "`Foo`", "`kynd`", "`Bar`", "`a`", "`b`"]),
-            (3, &["expected `,`"]),
-            (4, &["explode", "`i`", "`target`: expected text", "`c`", "`d`", "`Baz`"]),
-            (5, &["`metric.name`", "`e`", "`f`", "`g`"]),
-            (7, &["`nothing`", "2 arguments at most"]),
-            (8, &["no regular expression", "no parameter `nmae`"]),
-            (9, &["no editor", "`j`"]),
-            (10, &["could have keys", "`k`"]),
-        ];
+    /// What is wrong at each of these lines, a word for each problem, and nothing else.
+    fn check(yaml: &str, lines: &[(u32, &[&str])]) {
+        let text = problems(yaml) + "\n";
         for (line, words) in lines {
             let here = text.split("error: ").filter(|problem| problem.contains(&format!("c.yaml:{line}\n")));
             let here: Vec<&str> = here.collect();
-            for word in words {
+            for word in *words {
                 assert!(here.iter().any(|problem| problem.contains(word)), "{line} {word}: {text}");
             }
             assert_eq!(here.len(), words.len(), "{line}: {here:#?}");
         }
+        let all: usize = lines.iter().map(|(_, words)| words.len()).sum();
+        assert_eq!(text.matches("error: ").count(), all, "{text}");
+    }
+
+    /// A statement that cannot be read, a function or a context that is not there hide nothing of the others, nor of the
+    /// rest of their own statement.
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        check(
+            r#"trace_statements:
+- set(span.nme, Foo(span.kynd, [Bar(span.a[span.b])[span.c]]))
+- set(span.name, "x"
+- set(span.status.code, 1) where explode(span.a) == span.b and Trim(5) == span.c[Baz(1)]
+- 'set(metric.name, {"a": span.a, "b": -span.b + span.c})'
+- set(span.name, "x")
+- set(nothing, 1, 2, span.a)
+- replace_pattern(span.name, "(", nmae = 1)
+- Set(span.a)
+- set(span.a, 1)[0]
+- [5]
+"#,
+            &[
+                (1, &["one list"]),
+                (2, &["`nme`", "`Foo`", "`kynd`", "`Bar`", "`a`", "`b`", "`c`"]),
+                (3, &["expected `,`"]),
+                (4, &["explode", "`a`", "`b`", "`target`: expected text", "`c`", "`Baz`"]),
+                (5, &["`metric` cannot be seen from `span`", "`a`", "`b`", "`c`"]),
+                (7, &["`nothing` begins with no context", "2 arguments at most"]),
+                (8, &["no regular expression", "no parameter `nmae`"]),
+                (9, &["no editor", "`a`"]),
+                (10, &["could have keys", "`a`"]),
+                (11, &["expected a map"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_wrong_context_hides_nothing_of_its_group() {
+        check(
+            "trace_statements:\n- context: spam\n  statements:\n  - set(nme, 1)\n  - set(name, 1\n  - {}\n  conditions:\n  - kynd == 1\n\
+             - context: galaxy\n  statements:\n  - set(nme, 1)\n  - set(name, 1\n",
+            &[
+                (2, &["the context `spam`"]),
+                (4, &["`nme`"]),
+                (5, &["expected `,`"]),
+                (6, &["expected text"]),
+                (8, &["`kynd`"]),
+                (9, &["the context `galaxy`"]),
+                (12, &["expected `,`"]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_context_that_lacks_something_is_named() {
+        check(
+            "trace_statements:\n- set(spanevent.name, \"x\") where IsRootSpan()\n",
+            &[(2, &["`IsRootSpan` is there in the context `span` only, not in `spanevent`"])],
+        );
+        check(
+            "metric_statements:\n- set(datapoint.attributes[\"a\"], HasAttrKeyOnDatapoint(\"a\"))\n",
+            &[(2, &["in conditions of the context `metric` only"])],
+        );
     }
 
     #[test]
@@ -194,7 +242,7 @@ mod tests {
             ("trace_statements: [5]", "expected a map"),
             ("trace_statements: text", "expected a list"),
             ("trace_statements: [{statements: [5]}]", "expected text"),
-            ("metric_statements: ['set(span.name, \"x\")']", "`span.name` begins with no context"),
+            ("metric_statements: ['set(span.name, \"x\")']", "`span` cannot be seen from `datapoint`"),
             ("flatten_data: true", "not supported"),
         ] {
             let text = problems(yaml);
