@@ -11,6 +11,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the bench prints its table, and how far it is")]
 
 mod bed;
+mod choice;
 mod cost;
 mod discard;
 mod floors;
@@ -43,7 +44,7 @@ fn main() {
 fn measure(options: &Options) {
     let mut table = Table::begin(options);
     for part in PARTS {
-        if options.has(part) {
+        if options.parts.has(&part) {
             part.measure(options, &mut table);
         }
     }

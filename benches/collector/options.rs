@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::bed::{Program, SPANS_PER_REQUEST};
+use crate::choice::Choice;
 use crate::table::Table;
 use crate::{cost, idle, scrape, start, throughput};
 
@@ -18,15 +19,11 @@ pub struct Options {
     /// Spans of one repetition [default: 200000; quick: 100000].
     #[arg(long)]
     spans: Option<u64>,
-    /// Parts to measure, separated by commas [default: all].
-    #[arg(long, value_enum, value_delimiter = ',')]
-    only: Vec<Part>,
+    #[command(flatten)]
+    pub parts: Choice<Part>,
     /// Programs to measure, separated by commas [default: all that are there].
     #[arg(long, value_enum, value_delimiter = ',')]
     programs: Vec<Peer>,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true, global = true)]
-    bench: bool,
     #[command(subcommand)]
     pub action: Option<Action>,
 }
@@ -102,11 +99,6 @@ impl Options {
     /// How long nothing is done.
     pub fn idle_seconds(&self) -> u64 {
         if self.quick { 5 } else { 20 }
-    }
-
-    /// Whether this part is wanted.
-    pub fn has(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
     }
 
     /// Those of these programs that are wanted and there.

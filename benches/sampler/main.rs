@@ -11,6 +11,8 @@
 #![expect(clippy::disallowed_methods, reason = "the bench starts the programs that it measures")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the bench prints its table, and how far it is")]
 
+#[path = "../collector/choice.rs"]
+mod choice;
 mod cost;
 mod job;
 mod options;
@@ -40,7 +42,7 @@ fn measure(options: &Options) {
     let mut table = Table::default();
     table.note(python::describe());
     for part in [Part::Cost, Part::Scale, Part::Job, Part::Stall] {
-        if options.has(part) {
+        if options.parts.has(&part) {
             match part {
                 Part::Cost => cost::measure(options, &mut table),
                 Part::Scale => cost::measure_scale(options, &mut table),

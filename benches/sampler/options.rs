@@ -2,18 +2,16 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::choice::Choice;
+
 /// Measures gymrun's sampler beside Python's and prints one table in Markdown.
 #[derive(Parser)]
 pub struct Options {
     /// Repetitions, of which the medians are taken.
     #[arg(long, default_value_t = 8)]
     pub repetitions: usize,
-    /// Parts to measure, separated by commas [default: all].
-    #[arg(long, value_enum, value_delimiter = ',')]
-    only: Vec<Part>,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true, global = true)]
-    bench: bool,
+    #[command(flatten)]
+    pub parts: Choice<Part>,
     #[command(subcommand)]
     pub action: Option<Action>,
 }
@@ -55,10 +53,4 @@ pub enum Part {
     Job,
     /// What the sampled process feels.
     Stall,
-}
-
-impl Options {
-    pub fn has(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
 }

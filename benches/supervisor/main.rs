@@ -13,6 +13,8 @@
 
 mod bed;
 mod capture;
+#[path = "../collector/choice.rs"]
+mod choice;
 mod idle;
 mod options;
 mod plan;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     let kit = bed::Kit::make();
     println!("Load average at the start: {}.", table::load_average());
     for part in PARTS {
-        if options.has(part) {
+        if options.parts.has(&part) {
             part.measure(&options, &kit);
         }
     }

@@ -3,6 +3,7 @@
 use clap::{Parser, ValueEnum};
 
 use crate::bed::Kit;
+use crate::choice::Choice;
 use crate::{capture, idle, plan, readiness, scale, start_stop};
 
 /// Measures gymrun beside other supervisors and prints tables in Markdown.
@@ -14,15 +15,11 @@ pub struct Options {
     /// Repetitions, of which medians and minima are taken [default: 8; quick: 3].
     #[arg(long)]
     repetitions: Option<usize>,
-    /// Parts to measure, separated by commas [default: all].
-    #[arg(long, value_enum, value_delimiter = ',')]
-    only: Vec<Part>,
+    #[command(flatten)]
+    pub parts: Choice<Part>,
     /// Leave out the peers that are neither a floor nor part of a goal.
     #[arg(long)]
     pub no_peers: bool,
-    /// Given by `cargo bench`.
-    #[arg(long, hide = true)]
-    bench: bool,
 }
 
 /// What is measured together.
@@ -63,10 +60,5 @@ impl Options {
     /// How often each thing is measured.
     pub fn repetitions(&self) -> usize {
         self.repetitions.unwrap_or(if self.quick { 3 } else { 8 }).max(1)
-    }
-
-    /// Whether this part is wanted.
-    pub fn has(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
     }
 }

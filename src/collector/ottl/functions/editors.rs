@@ -3,7 +3,7 @@
 use super::super::arguments::ArgumentKind;
 use super::super::scene::Scene;
 use super::super::value::Value;
-use super::replacement::{REPLACEMENT, Replacement};
+use super::replacement::{Replacement, replacing};
 use super::{Function, editor, maps, required};
 
 pub(super) const EDITORS: &[Function] = &[
@@ -29,13 +29,7 @@ pub(super) const EDITORS: &[Function] = &[
     maps::KEEP_MATCHING_KEYS,
     editor(
         "replace_pattern",
-        &[
-            required("target", ArgumentKind::Target),
-            required("regex_pattern", ArgumentKind::Pattern),
-            REPLACEMENT[0],
-            REPLACEMENT[1],
-            REPLACEMENT[2],
-        ],
+        replacing![required("target", ArgumentKind::Target), required("regex_pattern", ArgumentKind::Pattern)],
         |arguments, scene| {
             let target = arguments.place(0)?;
             let old = scene.read(target)?;
@@ -53,13 +47,7 @@ pub(super) const EDITORS: &[Function] = &[
     ),
     editor(
         "replace_match",
-        &[
-            required("target", ArgumentKind::Target),
-            required("pattern", ArgumentKind::Glob),
-            REPLACEMENT[0],
-            REPLACEMENT[1],
-            REPLACEMENT[2],
-        ],
+        replacing![required("target", ArgumentKind::Target), required("pattern", ArgumentKind::Glob)],
         |arguments, scene| {
             let pattern = arguments.glob(1, scene)?;
             let target = arguments.place(0)?;

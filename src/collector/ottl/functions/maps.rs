@@ -7,7 +7,7 @@ use super::super::indexed::Indexed;
 use super::super::keys::Resolved;
 use super::super::scene::Scene;
 use super::super::value::Value;
-use super::replacement::{REPLACEMENT, Replacement};
+use super::replacement::{Replacement, replacing};
 use super::texts::begins_character;
 use super::{Function, editor, optional, required};
 use crate::otlp::{AnyValue, KeyValue, Text};
@@ -80,13 +80,10 @@ pub(super) const KEEP_MATCHING_KEYS: Function = editor(
 
 pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
     "replace_all_patterns",
-    &[
+    replacing![
         required("target", ArgumentKind::MapTarget),
         required("mode", ArgumentKind::LiteralText),
-        required("regex_pattern", ArgumentKind::Pattern),
-        REPLACEMENT[0],
-        REPLACEMENT[1],
-        REPLACEMENT[2],
+        required("regex_pattern", ArgumentKind::Pattern)
     ],
     |arguments, scene| {
         edit_map(arguments, scene, |entries, scene| {
@@ -135,13 +132,7 @@ pub(super) const REPLACE_ALL_PATTERNS: Function = editor(
 
 pub(super) const REPLACE_ALL_MATCHES: Function = editor(
     "replace_all_matches",
-    &[
-        required("target", ArgumentKind::MapTarget),
-        required("pattern", ArgumentKind::Glob),
-        REPLACEMENT[0],
-        REPLACEMENT[1],
-        REPLACEMENT[2],
-    ],
+    replacing![required("target", ArgumentKind::MapTarget), required("pattern", ArgumentKind::Glob)],
     |arguments, scene| {
         let pattern = arguments.glob(1, scene)?;
         edit_map(arguments, scene, |entries, scene| {

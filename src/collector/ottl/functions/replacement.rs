@@ -9,7 +9,16 @@ use crate::collector::text::go_format::{self, Printable};
 use crate::collector::text::pattern::Pattern;
 use crate::otlp::Text;
 
-/// The parameters that [`Replacement::of`] reads: the last ones of each of these editors.
+/// The parameters of an editor that replaces: its own, then those that [`Replacement::of`] reads.
+macro_rules! replacing {
+    ($($own:expr),+) => {{
+        use $crate::collector::ottl::functions::replacement::REPLACEMENT;
+        &[$($own,)+ REPLACEMENT[0], REPLACEMENT[1], REPLACEMENT[2]]
+    }};
+}
+pub(super) use replacing;
+
+/// What all of them end with.
 pub(super) const REPLACEMENT: [Parameter; 3] = [
     required("replacement", ArgumentKind::Text),
     optional("function", ArgumentKind::Function),
