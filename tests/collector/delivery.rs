@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message as _;
 use serde_json::json;
 
-use crate::harness::{Answer, Collector, DEADLINE, GOOD, Sink, eventually_async, free_port};
+use crate::harness::{Answer, Collector, GOOD, Sink, eventually_async, free_port};
 use crate::{config, eventually, log, span_count, spans};
 
 fn to(sink: &Sink) -> String {
@@ -62,10 +62,7 @@ async fn a_stop_under_load_tears_no_line_and_keeps_what_it_accepted() {
         let text = text.replace("flush_interval: 50ms", &format!("flush_interval: 50ms{rotation}"));
         let mut collector = Collector::start(&text, &[]).await;
         let senders: Vec<_> = (0..4).map(|_| tokio::spawn(send_until_refused(collector.http))).collect();
-        let begin = std::time::Instant::now();
-        while span_count_so_far(&collector) < wanted && begin.elapsed() < DEADLINE {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        eventually("enough is written", || span_count_so_far(&collector) >= wanted).await;
         assert_eq!(collector.stop().await, 0);
         let mut accepted = 0;
         for sender in senders {
@@ -128,13 +125,15 @@ async fn after_an_outage_the_queue_arrives_and_the_newest_is_what_was_dropped() 
     sink.wait(3).await;
     // The queue has room again as soon as the answers have come.
     let mut further = 0_usize;
-    let begin = std::time::Instant::now();
-    while sink.seen().len() < 4 {
-        assert!(begin.elapsed() < DEADLINE, "the queue has no room");
+    eventually_async("the queue has room", async || {
+        if sink.seen().len() > 3 {
+            return Some(());
+        }
         assert_eq!(collector.post("/v1/traces", &spans(9)).await.0, 200);
         further += 1;
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+        None
+    })
+    .await;
     assert_eq!(collector.stop().await, 0);
     let mut arrived: Vec<usize> = sink.seen().iter().map(|request| sent_spans(&request.body)).collect();
     arrived.sort_unstable();

@@ -2,14 +2,13 @@
 //! form). All jobs of all files are scraped by one collector; each job's first lines and its first request are compared.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::bed::{compare, records};
 use super::scripts::{Job, Scripts};
 use super::side::Side;
-use crate::harness::{DEADLINE, Program, component, free_port, text_so_far};
+use crate::harness::{Program, component, eventually_async, free_port, text_so_far};
 
 /// What the real `node_exporter` answers at this moment, in both dialects, as scripts of one page.
 async fn add_node(scripts: &mut Scripts) {
@@ -20,17 +19,10 @@ async fn add_node(scripts: &mut Scripts) {
     command.stdin(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     let _exporter = Program::start(&mut command);
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
-    let begin = Instant::now();
     let mut jobs = Vec::new();
     for accept in ["text/plain;version=0.0.4", "application/openmetrics-text;version=1.0.0"] {
-        let answer = loop {
-            let request = client.get(format!("http://127.0.0.1:{port}/metrics")).header("accept", accept);
-            if let Ok(answer) = request.send().await {
-                break answer;
-            }
-            assert!(begin.elapsed() < DEADLINE, "node_exporter does not answer");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
+        let ask = || client.get(format!("http://127.0.0.1:{port}/metrics")).header("accept", accept).send();
+        let answer = eventually_async("node_exporter answers", async || ask().await.ok()).await;
         let content_type = answer.headers()["content-type"].to_str().expect("text").to_owned();
         let page = json!({"content_type": content_type, "text": answer.text().await.expect("a page")});
         jobs.push(json!({"name": format!("node_exporter_{}", jobs.len()), "pages": [page.clone(), page]}));
@@ -72,9 +64,8 @@ impl Lines {
         }
     }
 
-    fn missing<'j>(&self, jobs: &'j [Job]) -> Vec<&'j str> {
-        let has = |job: &Job| self.of.get(&job.name).map_or(0, Vec::len);
-        jobs.iter().filter(|job| has(job) < job.scrapes).map(|job| job.name.as_str()).collect()
+    fn has_all(&self, jobs: &[Job]) -> bool {
+        jobs.iter().all(|job| self.of.get(&job.name).map_or(0, Vec::len) >= job.scrapes)
     }
 }
 
@@ -111,16 +102,11 @@ fn requests(side: &Side) -> BTreeMap<String, Value> {
 /// What a side has to say: for each job its lines, for each path its first request.
 async fn script(side: &mut Side, jobs: &[Job]) {
     let mut lines = Lines::new(jobs);
-    let begin = Instant::now();
-    loop {
+    eventually_async("each job is scraped", async || {
         lines.read(side);
-        let missing = lines.missing(jobs);
-        if missing.is_empty() {
-            break;
-        }
-        assert!(begin.elapsed() < DEADLINE, "never scraped: {missing:?}: {}", side.stderr());
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+        lines.has_all(jobs).then_some(())
+    })
+    .await;
     side.stop().await;
     for job in jobs {
         let mut of = lines.of.remove(&job.name).unwrap_or_default();

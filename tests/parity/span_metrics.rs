@@ -5,13 +5,12 @@
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::bed::{Case, both};
 use super::side::{Body, Side};
-use crate::harness::{DEADLINE, json_lines_so_far};
+use crate::harness::{eventually_async, json_lines_so_far};
 
 struct Sequence {
     name: String,
@@ -149,16 +148,12 @@ impl Counts {
 
     /// Waits until each case has so many lines more than it has now.
     async fn wait(&mut self, side: &Side, sequences: &[Sequence], more: usize) -> Vec<usize> {
-        let begin = Instant::now();
         let before = self.now(side, sequences);
-        loop {
+        eventually_async("a flush of each case", async || {
             let now = self.now(side, sequences);
-            if now.iter().zip(&before).all(|(now, before)| *now >= before + more) {
-                return now;
-            }
-            assert!(begin.elapsed() < DEADLINE, "no flush ({now:?} of {more} more than {before:?}): {}", side.stderr());
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+            now.iter().zip(&before).all(|(now, before)| *now >= before + more).then_some(now)
+        })
+        .await
     }
 }
 
