@@ -13,7 +13,10 @@ pub(super) fn run(arguments: &PlanArguments) -> i32 {
         Ok(plan) => {
             say_problems(&plan.warnings.iter().cloned().collect());
             let format = if arguments.job.json { Format::Json } else { arguments.format };
-            print(&render(&plan, format, arguments.show))
+            let code = print(&render(&plan, format, arguments.show));
+            // The end of the process frees it at once.
+            std::mem::forget(plan);
+            code
         }
         Err(problems) => {
             say_problems(&problems);

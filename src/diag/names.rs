@@ -18,9 +18,17 @@ pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -
 /// Whether what a variable of this name holds is kept from sight, whatever it is.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
-    ["TOKEN", "KEY", "SECRET", "PASSWORD"]
-        .iter()
-        .any(|word| name.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
+    let name = name.as_bytes();
+    name.iter().enumerate().any(|(at, first)| {
+        let word: &[u8] = match first.to_ascii_uppercase() {
+            b'T' => b"TOKEN",
+            b'K' => b"KEY",
+            b'S' => b"SECRET",
+            b'P' => b"PASSWORD",
+            _ => return false,
+        };
+        name[at..].get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word))
+    })
 }
 
 fn fold(name: &str) -> String {
@@ -29,7 +37,13 @@ fn fold(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{is_secret_name, nearest};
+
+    #[test]
+    fn a_secret_says_so_anywhere_in_its_name_and_in_any_case() {
+        assert!(["HF_TOKEN", "keys", "MySecrets", "PGPASSWORD", "xKey"].iter().all(|name| is_secret_name(name)));
+        assert!(!["", "TOK", "KE", "PASSWOR", "PATH", "TOKE_N"].iter().any(|name| is_secret_name(name)));
+    }
 
     #[test]
     fn a_typo_finds_its_name_and_nonsense_finds_none() {

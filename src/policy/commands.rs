@@ -80,7 +80,7 @@ impl Assembly<'_> {
     }
 
     fn vllm(&self, spec: &ProcessSpec, vllm: &VllmSpec) -> mlua::Result<Table> {
-        let table = self.lua.create_table()?;
+        let table = self.lua.create_table_with_capacity(0, 8)?;
         table.raw_set("served_model_name", spec.served_model_name.as_deref())?;
         table.raw_set("tensor_parallel_size", vllm.tensor_parallel_size)?;
         table.raw_set("pipeline_parallel_size", vllm.pipeline_parallel_size)?;
@@ -92,7 +92,7 @@ impl Assembly<'_> {
 
     /// A server as the shipped policy sees it.
     fn server(&self, spec: &ProcessSpec, server: &ServerSpec) -> mlua::Result<Table> {
-        let table = self.lua.create_table()?;
+        let table = self.lua.create_table_with_capacity(0, 8)?;
         table.raw_set("name", spec.name.as_str())?;
         table.raw_set("type", server.server_type.name())?;
         table.raw_set("implementation", server.implementation.as_ref().map(|name| name.value.as_str()))?;
@@ -115,7 +115,7 @@ impl Assembly<'_> {
 
     fn eval(&self, eval: Option<&EvalSpec>) -> mlua::Result<Option<Table>> {
         let Some(eval) = eval else { return Ok(None) };
-        let table = self.lua.create_table()?;
+        let table = self.lua.create_table_with_capacity(0, 8)?;
         table.raw_set("agent", eval.agent.value.as_str())?;
         table.raw_set("input", super::late::late(self.lua, eval.input.clone())?)?;
         table.raw_set("output", super::late::late(self.lua, eval.output.clone())?)?;

@@ -246,14 +246,14 @@ pub fn to_lua(lua: &Lua, node: &Node) -> mlua::Result<Value> {
             None => Value::Nil,
         },
         NodeValue::List(list) => {
-            let table = lua.create_table()?;
+            let table = lua.create_table_with_capacity(list.len(), 0)?;
             for item in list {
                 table.raw_push(to_lua(lua, item)?)?;
             }
             Value::Table(mark_list(lua, table)?)
         }
         NodeValue::Map(map) => {
-            let table = lua.create_table()?;
+            let table = lua.create_table_with_capacity(0, map.len())?;
             for (key, item) in map {
                 table.raw_set(key.as_str(), to_lua(lua, item)?)?;
             }
@@ -293,14 +293,14 @@ pub fn tree_to_lua(lua: &Lua, tree: &Tree) -> mlua::Result<Value> {
         Tree::Float(value) => Value::Number(*value),
         Tree::Text(text) => late(lua, text.clone())?,
         Tree::List(list) => {
-            let table = lua.create_table()?;
+            let table = lua.create_table_with_capacity(list.len(), 0)?;
             for item in list {
                 table.raw_push(tree_to_lua(lua, item)?)?;
             }
             Value::Table(mark_list(lua, table)?)
         }
         Tree::Map(map) => {
-            let table = lua.create_table()?;
+            let table = lua.create_table_with_capacity(0, map.len())?;
             for (key, item) in map {
                 table.raw_set(key.as_str(), tree_to_lua(lua, item)?)?;
             }

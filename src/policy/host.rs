@@ -80,6 +80,8 @@ pub struct Host {
     pub problems: RefCell<Problems>,
     /// Number of values that were converted, against structures that grow by sharing.
     pub converted: Cell<usize>,
+    /// The fields that processes have for hooks.
+    pub process_fields: OnceCell<Table>,
     /// Lua looks for what is not needed any more.
     pub collects: Cell<bool>,
 }
@@ -98,6 +100,7 @@ impl Host {
             prelude: OnceCell::new(),
             problems: RefCell::default(),
             converted: Cell::default(),
+            process_fields: OnceCell::new(),
             collects: Cell::default(),
         }
     }

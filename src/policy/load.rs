@@ -112,7 +112,12 @@ fn read(lua: &Lua, request: &Request, job_id: &str) -> Result<Plan, Problems> {
         return Err(checked.problems);
     }
     let frame = frame(request, &checked.spec, job_id, job_file);
-    assemble(lua, &checked.spec, &frame, checked.problems).and_then(compile)
+    let plan = assemble(lua, &checked.spec, &frame, checked.problems).and_then(compile);
+    if !request.goes_on {
+        // As with the VM: the end of the process frees all of it at once.
+        std::mem::forget((checked.spec, checked.merged, frame));
+    }
+    plan
 }
 
 fn frame(request: &Request, spec: &Spec, job_id: &str, job_file: String) -> Frame {

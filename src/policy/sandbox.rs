@@ -32,7 +32,7 @@ pub fn install(lua: &Lua) -> mlua::Result<()> {
     let _ = host(lua)?.prelude.set(Prelude::new(values)?);
 
     lua.set_named_registry_value(LOADED, lua.create_table()?)?;
-    let module = lua.create_table()?;
+    let module = lua.create_table_with_capacity(0, 64)?;
     modules::register(lua, &module)?;
     lua.set_named_registry_value(MODULE, module)?;
     let require = lua.create_function(|lua, name: String| require_for_policy(lua, &name))?;

@@ -12,22 +12,44 @@ use crate::diag::is_secret_name;
 use crate::inputs::World;
 use crate::plan::{Kind, PortChoice, ProbeKind, Readiness, Reference, StopSignal, Text, Value as PlanValue};
 
+/// About as many fields as a block has.
+const FIELDS: usize = 16;
+
 /// A table under construction, and the fields that may be asked of it.
 pub struct Block<'a> {
     lua: &'a Lua,
     table: Table,
     fields: Table,
+    /// The fields are all known already, and are those of other blocks as well.
+    settled: bool,
 }
 
 impl<'a> Block<'a> {
     /// Nothing yet.
     pub fn new(lua: &'a Lua) -> mlua::Result<Self> {
-        Ok(Self { lua, table: lua.create_table()?, fields: lua.create_table()? })
+        let (table, fields) = (lua.create_table_with_capacity(0, FIELDS)?, lua.create_table_with_capacity(0, FIELDS)?);
+        Ok(Self { lua, table, fields, settled: false })
+    }
+
+    /// A process, with nothing set: each has the same [`PROCESS`] fields.
+    fn of_process(lua: &'a Lua) -> mlua::Result<Self> {
+        let known = host(lua)?.process_fields.get().cloned();
+        if let Some(fields) = known {
+            return Ok(Self { lua, table: lua.create_table_with_capacity(0, FIELDS)?, fields, settled: true });
+        }
+        let mut block = Self::new(lua)?;
+        block.known(PROCESS)?;
+        block.settled = true;
+        // It was empty.
+        let _ = host(lua)?.process_fields.set(block.fields.clone());
+        Ok(block)
     }
 
     /// A field; `nil` leaves it unset and known.
     pub fn set(&self, name: &str, value: impl IntoLua) -> mlua::Result<()> {
-        self.fields.raw_set(name, true)?;
+        if !self.settled {
+            self.fields.raw_set(name, true)?;
+        }
         self.table.raw_set(name, value)
     }
 
@@ -95,7 +117,7 @@ pub fn list<'a>(lua: &Lua, items: impl IntoIterator<Item = &'a str>) -> mlua::Re
 
 /// argv and the like.
 pub fn texts(lua: &Lua, texts: &[Text]) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
+    let table = lua.create_table_with_capacity(texts.len(), 0)?;
     for text in texts {
         table.raw_push(late(lua, text.clone())?)?;
     }
@@ -145,8 +167,7 @@ const PROCESS: &[&str] = &[
 
 /// The `process` of hooks.
 pub fn process(lua: &Lua, spec: &ProcessSpec, argv: Option<&Vec<Text>>) -> mlua::Result<Table> {
-    let block = Block::new(lua)?;
-    block.known(PROCESS)?;
+    let block = Block::of_process(lua)?;
     block.set("name", spec.name.as_str())?;
     block.set("kind", spec.kind.to_string())?;
     block.set("type", spec.type_name.as_str())?;
@@ -175,8 +196,7 @@ pub fn process(lua: &Lua, spec: &ProcessSpec, argv: Option<&Vec<Text>>) -> mlua:
 
 /// The collector as hooks see it.
 pub fn collector(lua: &Lua, name: &str, argv: &[Text], spec: &Spec) -> mlua::Result<Table> {
-    let block = Block::new(lua)?;
-    block.known(PROCESS)?;
+    let block = Block::of_process(lua)?;
     block.set("name", name)?;
     block.set("kind", Kind::Collector.to_string())?;
     block.set("type", name)?;
@@ -191,7 +211,7 @@ pub fn collector(lua: &Lua, name: &str, argv: &[Text], spec: &Spec) -> mlua::Res
 
 /// The author's variables; a secret is its mask.
 fn authored_env(lua: &Lua, env: &IndexMap<String, EnvSpec>) -> mlua::Result<Table> {
-    let table = lua.create_table()?;
+    let table = lua.create_table_with_capacity(0, env.len())?;
     for (name, spec) in env {
         match &spec.value {
             EnvValue::Unset => table.raw_set(name.as_str(), false)?,
