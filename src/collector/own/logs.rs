@@ -193,7 +193,7 @@ mod tests {
         let sink: Sink = Arc::new(move |line: &str| kept.lock().expect("lock").push(line.to_owned()));
         read_section(yaml, read).open(&sink).expect("opens").named("exporters/x").info("what it is");
         let line: Json = serde_json::from_str(&seen.lock().expect("lock")[0]).expect("JSON");
-        let has = |name: &str, value: &str| line[name] == Json::from(value);
+        let has = |name: &str, value: &str| line[name] == value;
         assert!(has("msg", "what it is") && has("level", "info") && has("component", "exporters/x"), "{line}");
         assert!(line["ts"].as_str().is_some_and(|time| time.ends_with('Z')), "{line}");
         assert_eq!((&line["job"], line.as_object().map(serde_json::Map::len)), (&7.into(), Some(5)));
