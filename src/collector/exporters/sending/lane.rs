@@ -149,7 +149,10 @@ impl Lane {
         if payload.item_count() == 0 && payload.resources.is_empty() {
             return Ok(());
         }
-        let Some(queue) = &self.queue else { return self.sender.send(payload).await };
+        let items = payload.item_count();
+        let Some(queue) = &self.queue else {
+            return self.sender.send(payload).await.inspect_err(|_| self.sender.meter.failed.add(items));
+        };
         let ticket = match queue.room.enter(&payload, queue.block).await {
             Ok(ticket) => ticket,
             Err(refusal) => {
@@ -157,11 +160,10 @@ impl Lane {
                     store.keep_whatever_comes(payload, refusal).await;
                     return Ok(());
                 }
-                self.sender.meter.not_queued.add(payload.item_count());
+                self.sender.meter.not_queued.add(items);
                 return Err(refusal);
             }
         };
-        let items = payload.item_count();
         let result = queue.wait_for_result.then(|| ticket.wait());
         match &queue.batcher {
             None => self.clone().spawn(Load { payload, tickets: vec![ticket] }),
@@ -221,10 +223,13 @@ impl Lane {
             return;
         };
         if let Some((store, payload)) = kept.filter(|_| refusal.is_worth_keeping()) {
-            store.keep(payload, &refusal, owed).await;
+            if !store.keep(payload, &refusal, owed).await {
+                self.sender.meter.failed.add(items);
+            }
             return;
         }
         owed.settled();
+        self.sender.meter.failed.add(items);
         if tickets.iter().filter(|ticket| ticket.refuse(&refusal)).count() == 0 {
             self.sender.context.count_dropped(self.sender.signal, items, &refusal);
         }
@@ -235,6 +240,7 @@ impl Lane {
 mod tests {
     use std::fs;
     use std::path::PathBuf;
+    use std::sync::atomic::{AtomicI32, Ordering};
 
     use bytes::Bytes;
     use futures_util::FutureExt as _;
@@ -273,11 +279,38 @@ mod tests {
         }
     }
 
+    /// Is busy that often, then takes one request and never will take another.
+    struct Busy(AtomicI32);
+
+    impl Transport for Busy {
+        fn encode(&self, _payload: Payload) -> std::io::Result<Bytes> {
+            Ok(Bytes::new())
+        }
+
+        fn endpoint(&self) -> Labels {
+            Labels::default()
+        }
+
+        fn attempt(&self, _request: Bytes) -> BoxFuture<'_, Outcome> {
+            let left = self.0.fetch_sub(1, Ordering::SeqCst);
+            Box::pin(std::future::ready(match left {
+                2.. => Outcome::Later { refusal: Refusal::retryable("http_503", "busy"), pause: None },
+                1 => Outcome::Accepted(PartialSuccess { rejected: 0, message: String::new() }),
+                _ => Outcome::Never(Refusal::permanent("http_400", "never")),
+            }))
+        }
+    }
+
     fn lane(folder: Option<PathBuf>, spool: &Arc<Spool>) -> Arc<Lane> {
+        lane_to(Arc::new(Endpoint { folder }), spool)
+    }
+
+    fn lane_to(transport: Arc<dyn Transport>, spool: &Arc<Spool>) -> Arc<Lane> {
+        let moment = Duration::from_millis(1);
         let sender = Sender {
             signal: Signal::Traces,
-            transport: Arc::new(Endpoint { folder }),
-            retry: None,
+            transport,
+            retry: Some(Retry { initial: moment, largest: moment, longest: moment, ..Retry::default() }),
             context: context("exporters/x"),
             stop: Stop::default(),
             meter: Arc::default(),
@@ -300,6 +333,28 @@ mod tests {
         let counters = &lane.sender.context.counters;
         assert_eq!(counters.total(Signal::Traces, &Tally::Sent), 3, "the other one could not be read any more");
         assert_eq!(spool.len(), 2);
+    }
+
+    /// What is tried again, and again from the disk, has not failed: what it comes to in the end is counted, once.
+    #[tokio::test]
+    async fn an_item_counts_as_what_finally_became_of_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        let lane = lane_to(Arc::new(Busy(AtomicI32::new(20))), &spool);
+        let (counters, failed) = (lane.sender.context.counters.clone(), || lane.sender.meter.failed.get());
+        let total = |tally: &Tally| counters.total(Signal::Traces, tally);
+        lane.clone().take(spans(3)).await.expect("waits in the queue");
+        eventually(|| total(&Tally::Sent) == 3).await;
+        eventually(|| total(&Tally::Stored) == 0).await;
+        assert_eq!(failed(), 0);
+        lane.clone().take(spans(5)).await.expect("waits in the queue");
+        eventually(|| total(&Tally::Dropped("http_400".into())) == 5).await;
+        assert_eq!((failed(), total(&Tally::Sent), total(&Tally::Stored)), (5, 3, 0));
+        // The same of what is on the disk when it is refused.
+        spool.add(spool.put(spans(2)).await.expect("stores"));
+        lane.store.as_ref().expect("a store").send(Begin::AtOnce);
+        eventually(|| total(&Tally::Dropped("http_400".into())) == 7).await;
+        assert_eq!(failed(), 7);
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ pub(super) struct LaneMeter {
     pub decided: Count,
     /// Requests that are not decided yet.
     pub in_flight: Count,
-    /// Items of requests that were given up.
+    /// Items that were given up, once each: neither what is tried again nor what is stored.
     pub failed: Count,
     /// Items that the queue did not take.
     pub not_queued: Count,

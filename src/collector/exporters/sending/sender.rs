@@ -56,9 +56,6 @@ impl Sender {
         let result = self.try_until_decided(payload, items).await;
         drop(under_way);
         self.meter.decided.add(1);
-        if result.is_err() {
-            self.meter.failed.add(items);
-        }
         result
     }
 

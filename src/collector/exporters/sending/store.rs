@@ -51,18 +51,22 @@ impl Store {
     pub async fn keep_whatever_comes(self: &Arc<Self>, payload: Payload, refusal: Refusal) {
         let store = self.clone();
         let task = self.tasks.spawn(async move {
-            let owed = store.sender.context.owe(store.sender.signal, payload.item_count());
-            store.keep(payload, &refusal, owed).await;
+            let items = payload.item_count();
+            let owed = store.sender.context.owe(store.sender.signal, items);
+            if !store.keep(payload, &refusal, owed).await {
+                store.sender.meter.not_queued.add(items);
+            }
         });
         // It fails only if it panicked, and then what is owed is counted.
         let _ = task.await;
     }
 
-    /// Keeps what is owed and was refused, and counts it; what cannot be stored either is dropped.
-    pub async fn keep(self: &Arc<Self>, payload: Payload, why: &Refusal, owed: Owed) {
+    /// Keeps what is owed and was refused, and counts it; what cannot be stored either is dropped. Whether it is kept.
+    pub async fn keep(self: &Arc<Self>, payload: Payload, why: &Refusal, owed: Owed) -> bool {
         let (context, signal, items) = (&self.sender.context, self.sender.signal, payload.item_count());
         let put = self.spool.put(payload).await;
         owed.settled();
+        let kept = put.is_ok();
         match put {
             Ok(put) => {
                 // It is counted before anybody can send it, who takes it out of the count.
@@ -76,6 +80,7 @@ impl Store {
                 context.count_dropped(signal, items, &Refusal { message, ..why.clone() });
             }
         }
+        kept
     }
 
     /// Sees to it that what is stored is being sent, at once or after a rest.
@@ -159,7 +164,10 @@ impl Store {
         match self.sender.send(payload).await {
             Ok(()) => {}
             Err(refusal) if refusal.is_worth_keeping() => return Err(refusal),
-            Err(refusal) => context.count_dropped(signal, items, &refusal),
+            Err(refusal) => {
+                self.sender.meter.failed.add(items);
+                context.count_dropped(signal, items, &refusal);
+            }
         }
         context.counters.take_back(&context.name, signal, &Tally::Stored, items);
         if let Err(error) = self.spool.remove(entry) {
