@@ -95,7 +95,7 @@ fn a_log_that_is_taken_away_from_its_process_is_told_once() {
         &format!(
             "name: t\notel: {{enabled: false}}\nservices: {{a: {service}, b: {service}, c: {service}, d: {service}}}\n\
              driver:\n  shell: |\n    {}\n",
-            script.replace("\n", "\n  ")
+            script.replace('\n', "\n  ")
         ),
     );
     let ended = job.run(&[]);
