@@ -24,7 +24,9 @@ impl Strangers {
     }
 
     fn below(proc: &Proc, parent: i32, group: i32) -> Self {
-        let found = proc.descendants(&proc.children(parent));
+        // Those of the first thread: another has none before it spawns any. A list of the threads, or a look at each, would
+        // have the kernel keep files of all of them, in which their ends get into one another's way.
+        let found = proc.descendants(&proc.children_of(parent, &[parent]));
         let known: HashSet<Identity> = found.into_iter().filter_map(|pid| proc.identity(pid)).collect();
         Self { any: !known.is_empty(), known: Mutex::new(known), group }
     }
