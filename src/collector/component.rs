@@ -57,8 +57,8 @@ pub const EVERY_SIGNAL: &[Signal] = &Signal::ALL;
 
 /// A checked receiver: one instance for each id, shared by all pipelines that name it.
 pub trait Receiver: Send {
-    /// The `host:port` that it listens on.
-    fn endpoints(&self) -> Vec<&str> {
+    /// What it listens on: the path of the key in its section, and the `host:port`.
+    fn endpoints(&self) -> Vec<(&'static str, &str)> {
         Vec::new()
     }
 
@@ -83,8 +83,18 @@ pub trait Processor: Send {
 
 /// A checked exporter: one instance for each id; the payload tells its signal.
 pub trait Exporter: Send {
+    /// Whether its settings have a meaning for a pipeline of this signal; what is wrong.
+    fn suits(&self, _signal: Signal) -> Result<(), Problem> {
+        Ok(())
+    }
+
     /// The file that it writes.
     fn file(&self) -> Option<WrittenFile> {
+        None
+    }
+
+    /// The id of the extension in which it stores what cannot be sent.
+    fn storage(&self) -> Option<&str> {
         None
     }
 
@@ -108,8 +118,8 @@ pub trait Connector: Send {
 
 /// A checked extension.
 pub trait Extension: Send {
-    /// The `host:port` that it listens on.
-    fn endpoints(&self) -> Vec<&str> {
+    /// What it listens on: the path of the key in its section, and the `host:port`.
+    fn endpoints(&self) -> Vec<(&'static str, &str)> {
         Vec::new()
     }
 

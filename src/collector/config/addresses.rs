@@ -1,20 +1,24 @@
 //! What parts of one configuration want to listen on: an address that two of them want is wrong in any start.
 
-use super::checked::Components;
+use std::net::IpAddr;
+
+use super::checked::{Components, Declared};
+use super::node::Node;
 use super::pipelines::Pipeline;
 use super::section::Findings;
 use crate::collector::own::{Reader, Telemetry};
 use crate::diag::Problem;
 
-/// One who listens.
-struct Listener<'a> {
+/// One who listens: where it is said, and on what.
+struct Listener {
     path: String,
     line: u32,
-    endpoint: &'a str,
+    endpoint: String,
 }
 
 /// Names those among the parts in use who want an address that another one has.
 pub(super) fn check(
+    root: &Node,
     components: &Components,
     extensions: &[String],
     pipelines: &[Pipeline],
@@ -22,54 +26,76 @@ pub(super) fn check(
     findings: &Findings,
 ) {
     let mut listeners = Vec::new();
-    for declared in components.extensions.iter().filter(|declared| extensions.contains(&declared.id)) {
-        let endpoints = declared.component.as_ref().map(|extension| extension.endpoints()).unwrap_or_default();
-        let path = || format!("extensions.{}", declared.id);
-        listeners.extend(endpoints.into_iter().map(|endpoint| Listener {
-            path: path(),
-            line: declared.line,
-            endpoint,
-        }));
+    let mut add = |section: &str, id: &str, endpoints: Vec<(&str, &str)>| {
+        for (key, endpoint) in endpoints {
+            let keys: Vec<&str> = [section, id].into_iter().chain(key.split('.')).collect();
+            let line = root.line_at(&keys);
+            listeners.push(Listener { path: keys.join("."), line, endpoint: endpoint.to_owned() });
+        }
+    };
+    for Declared { id, component, .. } in &components.extensions {
+        if let Some(extension) = component.as_ref().filter(|_| extensions.contains(id)) {
+            add("extensions", id, extension.endpoints());
+        }
     }
     let used = |id: &String| pipelines.iter().any(|pipeline| pipeline.receivers.contains(id));
-    for declared in components.receivers.iter().filter(|declared| used(&declared.id)) {
-        let endpoints = declared.component.as_ref().map(|receiver| receiver.endpoints()).unwrap_or_default();
-        let path = || format!("receivers.{}", declared.id);
-        listeners.extend(endpoints.into_iter().map(|endpoint| Listener {
-            path: path(),
-            line: declared.line,
-            endpoint,
-        }));
+    for Declared { id, component, .. } in &components.receivers {
+        if let Some(receiver) = component.as_ref().filter(|_| used(id)) {
+            add("receivers", id, receiver.endpoints());
+        }
     }
     for reader in &telemetry.readers {
         if let Reader::Pull(pull) = reader {
             let path = "service.telemetry.metrics.readers".to_owned();
-            listeners.push(Listener { path, line: pull.line, endpoint: &pull.endpoint });
+            listeners.push(Listener { path, line: pull.line, endpoint: pull.endpoint.clone() });
         }
     }
     for (place, listener) in listeners.iter().enumerate() {
-        if let Some(other) = listeners[..place].iter().find(|other| meet(other.endpoint, listener.endpoint)) {
-            let what = format!("`{}` wants the address of `{}` ({})", listener.endpoint, other.path, other.endpoint);
-            let problem = Problem::new(what).hint("give one of them another port");
-            findings.push(listener.line, &listener.path, problem);
+        let meeting = |other: &Listener| Some((meet(&other.endpoint, &listener.endpoint)?, other.path.clone()));
+        if let Some((meeting, other)) = listeners[..place].iter().find_map(meeting) {
+            let what = format!("`{}` is what `{other}` listens on", listener.endpoint);
+            let problem = match meeting {
+                Meeting::Certain => Problem::new(what),
+                Meeting::WhereFamiliesShare => {
+                    Problem::warning(format!("{what}, too, unless `bindv6only` is set here"))
+                }
+            };
+            findings.push(listener.line, &listener.path, problem.hint("give one of them another port"));
         }
     }
 }
 
+/// How two endpoints stand in each other's way.
+#[derive(Debug, PartialEq, Eq)]
+enum Meeting {
+    Certain,
+    /// All addresses of IPv6 are those of IPv4 too, where the kernel is not told otherwise (`net.ipv6.bindv6only`).
+    WhereFamiliesShare,
+}
+
 /// Whether two endpoints cannot be listened on at the same time.
-fn meet(one: &str, other: &str) -> bool {
-    let (Some((one, port)), Some((other, other_port))) = (one.rsplit_once(':'), other.rsplit_once(':')) else {
-        return false;
-    };
-    if port != other_port || port.parse() == Ok(0_u16) {
-        return false;
+fn meet(one: &str, other: &str) -> Option<Meeting> {
+    let ((one, port), (other, other_port)) = (one.rsplit_once(':')?, other.rsplit_once(':')?);
+    let number = |port: &str| port.parse::<u16>().ok().filter(|port| *port != 0);
+    if number(port)? != number(other_port)? {
+        return None;
     }
-    let host = |host: &str| if host == "localhost" { "127.0.0.1".to_owned() } else { host.to_ascii_lowercase() };
-    let (one, other) = (host(one), host(other));
-    let of_six = |host: &str| host.starts_with('[');
-    // All addresses of both families, or all of the former one.
-    let covers = |wide: &str, host: &str| ["", "[::]"].contains(&wide) || (wide == "0.0.0.0" && !of_six(host));
-    one == other || covers(&one, &other) || covers(&other, &one)
+    let host = |host: &str| match host.to_ascii_lowercase().as_str() {
+        "localhost" => "127.0.0.1".to_owned(),
+        "" => "[::]".to_owned(),
+        host => match host.trim_matches(['[', ']']).parse::<IpAddr>().map(|address| address.to_canonical()) {
+            Ok(IpAddr::V6(address)) => format!("[{address}]"),
+            Ok(IpAddr::V4(address)) => address.to_string(),
+            Err(_) => host.to_owned(),
+        },
+    };
+    let hosts = [host(one), host(other)];
+    let [of_six, other_of_six] = hosts.each_ref().map(|host| host.starts_with('['));
+    let any = |host: &str| hosts.iter().any(|each| each == host);
+    if hosts[0] == hosts[1] || (of_six == other_of_six && any(if of_six { "[::]" } else { "0.0.0.0" })) {
+        return Some(Meeting::Certain);
+    }
+    any("[::]").then_some(Meeting::WhereFamiliesShare)
 }
 
 #[cfg(test)]
@@ -78,19 +104,25 @@ mod tests {
 
     #[test]
     fn addresses_that_meet() {
+        let (certain, shared) = (Some(Meeting::Certain), Some(Meeting::WhereFamiliesShare));
         for (one, other, expected) in [
-            ("localhost:4317", "127.0.0.1:4317", true),
-            ("localhost:4317", "localhost:4318", false),
-            ("127.0.0.1:0", "127.0.0.1:0", false),
-            (":4317", "[::1]:4317", true),
-            ("0.0.0.0:4317", "localhost:4317", true),
-            ("0.0.0.0:4317", "[::1]:4317", false),
-            ("[::1]:4317", "127.0.0.1:4317", false),
-            ("[::]:4317", "0.0.0.0:4317", true),
-            ("127.0.0.1:1", "127.0.0.2:1", false),
+            ("localhost:4317", "127.0.0.1:4317", &certain),
+            ("localhost:4317", "localhost:04317", &certain),
+            ("localhost:4317", "localhost:4318", &None),
+            ("127.0.0.1:0", "127.0.0.1:0", &None),
+            (":4317", "[::1]:4317", &certain),
+            (":4317", "[::]:4317", &certain),
+            (":4317", "localhost:4317", &shared),
+            ("0.0.0.0:4317", "localhost:4317", &certain),
+            ("0.0.0.0:4317", "[::1]:4317", &None),
+            ("[::1]:4317", "127.0.0.1:4317", &None),
+            ("[::]:4317", "0.0.0.0:4317", &shared),
+            ("127.0.0.1:1", "127.0.0.2:1", &None),
+            ("LOCALHOST:1", "[::ffff:127.0.0.1]:1", &certain),
+            ("[0::0]:1", "[::1]:1", &certain),
         ] {
-            assert_eq!(meet(one, other), expected, "{one} {other}");
-            assert_eq!(meet(other, one), expected, "{other} {one}");
+            assert_eq!(&meet(one, other), expected, "{one} {other}");
+            assert_eq!(&meet(other, one), expected, "{other} {one}");
         }
     }
 
@@ -99,7 +131,7 @@ mod tests {
         let environment = |_: &str| None;
         let file = |used: &str| {
             format!(
-                "yaml:{{receivers: {{otlp: {{protocols: {{grpc: , http: }}}}, otlp/b: {{protocols: {{http: {{endpoint: \":4318\"}}}}}}}}, \
+                "yaml:{{receivers: {{otlp: {{protocols: {{grpc: , http: }}}}, otlp/b: {{protocols: {{http: {{endpoint: \"0.0.0.0:4318\"}}}}}}}}, \
                  exporters: {{nop: }}, extensions: {{health_check: {{endpoint: \"localhost:4317\"}}}}, \
                  service: {{extensions: [health_check], telemetry: {{metrics: {{readers: [{{pull: {{exporter: {{prometheus: {{host: localhost, port: 4318}}}}}}}}]}}}}, \
                  pipelines: {{traces: {{receivers: [{used}], exporters: [nop]}}}}}}}}"
@@ -110,9 +142,9 @@ mod tests {
             load.err().map(|problems| problems.to_string()).unwrap_or_default()
         };
         let both = wrong("otlp, otlp/b");
-        assert_eq!(both.matches("wants the address of").count(), 3, "{both}");
-        assert!(both.contains("`localhost:4317` wants the address of `extensions.health_check`"), "{both}");
+        assert_eq!(both.matches("listens on").count(), 3, "{both}");
+        assert!(both.contains("receivers.otlp.protocols.grpc.endpoint: `localhost:4317` is what `extensions.health_check.endpoint` listens on"), "{both}");
         let one = wrong("otlp/b");
-        assert_eq!(one.matches("wants the address of").count(), 1, "{one}");
+        assert_eq!(one.matches("listens on").count(), 1, "{one}");
     }
 }

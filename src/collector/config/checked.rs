@@ -86,8 +86,9 @@ impl Config {
         both_sides(&components, &findings);
         let extensions = extensions(&service.extensions, &components, &findings);
         let pipelines = pipelines::check(service.pipelines, &components, &findings);
-        addresses::check(&components, &extensions, &pipelines, &service.telemetry, &findings);
+        addresses::check(root, &components, &extensions, &pipelines, &service.telemetry, &findings);
         files::check(&components, &pipelines, &findings);
+        storages(root, &components, &extensions, &pipelines, &findings);
         report(&service.telemetry.report, &pipelines, &findings);
         let problems = findings.problems.into_inner();
         if problems.any_error() {
@@ -201,6 +202,21 @@ fn report(references: &[Reference], pipelines: &[Pipeline], findings: &Findings)
     }
 }
 
+/// An exporter in use that stores what it cannot send needs its extension.
+fn storages(root: &Node, components: &Components, started: &[String], pipelines: &[Pipeline], findings: &Findings) {
+    for Declared { id, component, .. } in &components.exporters {
+        let used = pipelines.iter().any(|pipeline| pipeline.exporters.contains(id));
+        let storage = component.as_ref().filter(|_| used).and_then(|exporter| exporter.storage());
+        let Some(storage) = storage.filter(|storage| !started.iter().any(|extension| extension == storage)) else {
+            continue;
+        };
+        let problem = Problem::new(format!("the extension `{storage}` is not in `service.extensions`"));
+        let problem = problem.suggest(storage, components.extensions.iter().map(|extension| extension.id.as_str()));
+        let keys = ["exporters", id, "sending_queue", "storage"];
+        findings.push(root.line_at(&keys), &keys.join("."), problem);
+    }
+}
+
 fn extensions(references: &[Reference], components: &Components, findings: &Findings) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     for reference in references {
@@ -215,4 +231,36 @@ fn extensions(references: &[Reference], components: &Components, findings: &Find
         findings.push(reference.line, "service.extensions", problem.suggest(&reference.id, known));
     }
     ids
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::collector::fuzzing::load_config;
+
+    #[test]
+    fn exporters_have_what_their_pipelines_and_their_stores_need() {
+        let problems = |storage: &str, started: &str, used: &str| {
+            let text = format!(
+                "receivers: {{otlp: {{protocols: {{http: }}}}}}\nextensions: {{file_storage/q: {{directory: /tmp}}}}\n\
+                 exporters:\n  nop:\n  otlp_http: {{endpoint: \"http://localhost:1\", sending_queue: {{storage: {storage}}}}}\n\
+                 service: {{extensions: [{started}], pipelines: {{traces: {{receivers: [otlp], exporters: [{used}]}}}}}}\n"
+            );
+            load_config(&text, &|_| None).err().map(|problems| problems.to_string()).unwrap_or_default()
+        };
+        assert_eq!(problems("file_storage/q", "file_storage/q", "otlp_http"), "");
+        assert_eq!(problems("nope", "", "nop"), "", "unused");
+        let only = |used: &str| {
+            let text = format!(
+                "receivers: {{otlp: {{protocols: {{http: }}}}}}\nexporters:\n  otlp_http:\n    metrics_endpoint: \"http://localhost:1\"\n\
+                 service:\n  pipelines: {{{used}: {{receivers: [otlp], exporters: [otlp_http]}}}}\n"
+            );
+            load_config(&text, &|_| None).err().map(|problems| problems.to_string()).unwrap_or_default()
+        };
+        assert_eq!(only("metrics"), "");
+        assert!(only("traces").contains("no endpoint for traces"), "{}", only("traces"));
+        for (storage, started) in [("file_storage/q", ""), ("file_storage/p", "file_storage/q")] {
+            let text = problems(storage, started, "otlp_http");
+            assert!(text.contains("is not in `service.extensions`") && text.contains(":5"), "{text}");
+        }
+    }
 }

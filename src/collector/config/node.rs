@@ -73,6 +73,19 @@ impl Node {
         self.as_text().or(self.text.as_deref())
     }
 
+    /// The line of what stands at a path of keys, or of the last key of it that there is.
+    #[must_use]
+    pub fn line_at(&self, keys: &[&str]) -> u32 {
+        let mut node = self;
+        let mut line = self.line;
+        for key in keys {
+            let Value::Map(entries) = &node.value else { break };
+            let Some(entry) = entries.iter().find(|entry| entry.key == *key) else { break };
+            (node, line) = (&entry.node, entry.line);
+        }
+        line
+    }
+
     /// What it is, for messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -94,7 +94,13 @@ fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Opt
     for reference in &draft.exporters {
         let connector = components.connectors.iter().any(|connector| connector.id == reference.id);
         if connector || at.fits(reference, "exporter", &components.exporters) {
-            add(if connector { &mut pipeline.feeds } else { &mut pipeline.exporters }, reference);
+            let new = add(if connector { &mut pipeline.feeds } else { &mut pipeline.exporters }, reference);
+            let exporter = components.exporters.iter().find(|exporter| exporter.id == reference.id);
+            if let Some(exporter) = exporter.and_then(|exporter| exporter.component.as_ref()).filter(|_| new)
+                && let Err(problem) = exporter.suits(signal)
+            {
+                findings.push(reference.line, &format!("{path}.exporters"), problem);
+            }
         }
     }
     Some(pipeline)

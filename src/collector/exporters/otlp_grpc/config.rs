@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::uri::Authority;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
 
@@ -58,6 +59,9 @@ fn read(section: &mut Section<'_>) -> Option<Box<dyn Exporter>> {
     let compression = Compression::read(section, &["gzip", "snappy", "zstd"]);
     let keepalive = if section.has("keepalive") { section.section("keepalive", keepalive) } else { None };
     let authority = section.text("authority").filter(|text| !text.is_empty());
+    if let Some(name) = authority.as_ref().filter(|name| name.parse::<Authority>().is_err()) {
+        section.problem("authority", Problem::new(format!("`authority`: `{name}` is no name of a host")));
+    }
     let user_agent = section.text("user_agent").filter(|text| !text.is_empty());
     let user_agent = user_agent.and_then(|text| {
         let value = HeaderValue::try_from(text);
@@ -129,6 +133,10 @@ fn url(section: &mut Section<'_>, tls: &Tls) -> Option<String> {
 }
 
 impl Exporter for Settings {
+    fn storage(&self) -> Option<&str> {
+        self.queue.as_ref()?.storage.as_deref()
+    }
+
     fn start(self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         let signals = signals.to_vec();
         Box::pin(async move {

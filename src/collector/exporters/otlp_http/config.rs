@@ -146,6 +146,19 @@ fn signal_url(section: &mut Section<'_>, base: Option<&Url>, key: &'static str, 
 }
 
 impl Exporter for Settings {
+    fn suits(&self, signal: Signal) -> Result<(), Problem> {
+        if self.urls[signal as usize].is_some() {
+            return Ok(());
+        }
+        let word = signal.name();
+        let problem = Problem::new(format!("the exporter has no endpoint for {word}"));
+        Err(problem.hint(format!("set its `endpoint` or `{word}_endpoint`")))
+    }
+
+    fn storage(&self) -> Option<&str> {
+        self.queue.as_ref()?.storage.as_deref()
+    }
+
     fn start(mut self: Box<Self>, context: Context, signals: &[Signal]) -> BoxFuture<'static, Result<Built, Problem>> {
         let signals = signals.to_vec();
         Box::pin(async move {
@@ -154,9 +167,7 @@ impl Exporter for Settings {
             for signal in signals {
                 let place = signal as usize;
                 let (Some(url), Some(client)) = (self.urls[place].clone(), clients[place].clone()) else {
-                    let word = signal.name();
-                    let problem = Problem::new(format!("there is no endpoint for {word}"));
-                    return Err(problem.hint(format!("set `endpoint` or `{word}_endpoint`")));
+                    return Err(self.suits(signal).err().unwrap_or_else(|| Problem::new("there is no client")));
                 };
                 let transport = Arc::new(Http {
                     signal,

@@ -1,11 +1,12 @@
 //! `tls` of an exporter.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustls::ClientConfig;
 
 use crate::collector::config::section::Section;
-use crate::collector::log::Log;
+use crate::collector::log::{Level, Log};
 use crate::collector::net::tls::{Keys, Material, Version};
 use crate::diag::Problem;
 
@@ -125,6 +126,14 @@ fn read(section: &mut Section<'_>) -> Tls {
         section.problem_here(Problem::new("`cert_file` and `key_file` must be given together"));
     }
     Version::check(section, tls.oldest, tls.newest);
+    let given = [&tls.authority, &tls.certificate, &tls.key];
+    // Files are read at the start: they may change until then.
+    if given.iter().any(|pem| matches!(pem, Some(Pem::Text(_))))
+        && !given.iter().any(|pem| matches!(pem, Some(Pem::File(..))))
+        && let Err(problem) = tls.configure(&[], &Log::new(Arc::new(|_| ()), Level::Error))
+    {
+        section.problem_here(problem);
+    }
     tls
 }
 

@@ -31,8 +31,8 @@ use crate::procfs::Proc;
 const LONGEST_STOP: f64 = 3600.0;
 
 impl Extension for Settings {
-    fn endpoints(&self) -> Vec<&str> {
-        vec![&self.endpoint]
+    fn endpoints(&self) -> Vec<(&'static str, &str)> {
+        vec![("endpoint", &self.endpoint)]
     }
 
     fn start(self: Box<Self>, context: Context) -> BoxFuture<'static, Result<Box<dyn Running>, Problem>> {

@@ -28,9 +28,9 @@ pub(super) struct OtlpReceiver {
 }
 
 impl Receiver for OtlpReceiver {
-    fn endpoints(&self) -> Vec<&str> {
-        let grpc = self.grpc.iter().map(|settings| settings.endpoint.as_str());
-        grpc.chain(self.http.iter().map(|settings| settings.endpoint.as_str())).collect()
+    fn endpoints(&self) -> Vec<(&'static str, &str)> {
+        let grpc = self.grpc.iter().map(|settings| ("protocols.grpc.endpoint", settings.endpoint.as_str()));
+        grpc.chain(self.http.iter().map(|settings| ("protocols.http.endpoint", settings.endpoint.as_str()))).collect()
     }
 
     fn start(
