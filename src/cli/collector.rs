@@ -266,15 +266,20 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
         let problem = Problem::new(format!("there is no {}", places[0].display()));
         return Err(problem.hint("name the directory of a job").into());
     };
-    // As at the launch of a job: a `$` in a token is no reference, and the end of a line is not a part of it.
-    let literal = |name: &str| {
+    // As at the launch of a job: a `$` in a token is no reference, and the end of a line is not a part of it. What is
+    // written as one is.
+    let literal = |text: &str| {
+        let refers = ["${env:", "${file:"].iter().any(|begin| text.contains(begin));
+        if refers { text.to_owned() } else { text.replace('$', "$$") }
+    };
+    let variable = |name: &str| {
         let value = std::env::var_os(name)?;
-        Some(value.into_string().map_or_else(|value| value, |text| text.trim_end().replace('$', "$$").into()))
+        Some(value.into_string().map_or_else(|value| value, |text| literal(text.trim_end()).into()))
     };
     let sources = [Source::Named(file.display().to_string())];
     let beside = file.parent().unwrap_or(directory);
     let runtime = runtime()?;
-    let flushed = runtime.block_on(flush(&sources, beside, &literal, stderr_sink(), limit));
+    let flushed = runtime.block_on(flush(&sources, beside, &variable, stderr_sink(), limit));
     // Nothing that still hangs is waited for, whatever came out.
     runtime.shutdown_background();
     let flushed = flushed?;

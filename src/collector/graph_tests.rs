@@ -27,7 +27,7 @@ use crate::otlp::{Payload, Signal};
 fn problems(yaml: &str) -> Vec<String> {
     let findings = Findings::new("c.yaml");
     let root = read_text(yaml, &|_| None, &findings).expect("YAML");
-    match Config::from_node(&root, findings) {
+    match Config::from_node(&root, Vec::new(), findings) {
         Ok(_) => Vec::new(),
         Err(problems) => problems.iter().map(|p| format!("{} {}", p.location, p.message)).collect(),
     }

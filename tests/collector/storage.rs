@@ -306,6 +306,71 @@ async fn the_token_of_a_header_may_come_from_elsewhere_than_a_variable() {
     assert_eq!((code, received(&sink.seen())), (0, [2, 0, 0]), "{said}");
 }
 
+/// A header may come by its token in a roundabout way: through a variable that refers to another one, or out of a file that
+/// does, whose text may be the token itself. No file of the queue has it; a flush in the same place knows it.
+#[tokio::test]
+async fn the_token_of_a_header_is_known_however_it_got_there() {
+    let header = "headers: {Authorization: \"Bearer ${env:TOKEN}\"}";
+    let bearer = [LAUNCHED[0], ("AUTH", "Bearer ${env:TOKEN}")];
+    let in_place = ("TENANT", LAUNCHED[0].1);
+    for (instead, file, environment, tenant) in [
+        ("headers: {Authorization: \"${env:AUTH}\"}", "", &bearer[..], "TOKEN"),
+        ("headers: ${file:$FILE}", "Authorization: Bearer ${env:TOKEN}", &LAUNCHED, "TOKEN"),
+        ("headers: ${file:$FILE}", "[{name: Authorization, value: 'Bearer ${env:TOKEN}'}]", &LAUNCHED, "TOKEN"),
+        ("headers: ${file:$FILE}", "Authorization: Bearer t0ken-th4t$$must-n0t-be-seen", &[in_place], "TENANT"),
+        ("${file:$FILE}", "EXPORTERS", &LAUNCHED, "TOKEN"),
+    ] {
+        let port = free_port();
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        let path = elsewhere.path().join("part.yaml");
+        let instead = instead.replace("$FILE", &path.display().to_string());
+        let text = config(port).replace("${env:TOKEN}${", &format!("${{env:{tenant}}}${{"));
+        let text = if file == "EXPORTERS" {
+            let (begin, end) =
+                (text.find("exporters:\n  otlp_http").expect("there"), text.find("service:").expect("there"));
+            fs::write(&path, &text[begin + "exporters:\n".len()..end]).expect("writes");
+            format!("{}exporters: {instead}\n{}", &text[..begin], &text[end..])
+        } else {
+            fs::write(&path, file).expect("writes");
+            text.replace(header, &instead)
+        };
+        let mut collector = Collector::start(&text, environment).await;
+        for (path, request) in [("/v1/traces", spans(2)), ("/v1/metrics", point()), ("/v1/logs", log())] {
+            assert_eq!(collector.post(path, &request).await.0, 200);
+        }
+        assert_eq!(collector.admin("/-/stop?seconds=8").await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        let (folder, delivery) = (collector.folder.path(), collector.delivery());
+        assert_eq!((&delivery["traces"]["stored"], stored(folder).len()), (&json!(2), 3), "{file}: {delivery}");
+        assert_eq!(files_with(folder, "th4t"), Vec::<PathBuf>::new(), "{instead} {file}");
+        let sink = Sink::start_at(port, vec![GOOD]).await;
+        let own: Vec<(&str, &str)> = environment
+            .iter()
+            .map(|(name, value)| (*name, if value.contains("th4t") { TOKEN } else { value }))
+            .collect();
+        let (code, said) = Flush::start(folder, 30, &own).ended().await;
+        assert_eq!((code, received(&sink.seen())), (0, [2, 1, 1]), "{instead} {file}: {said}");
+    }
+}
+
+/// What is left with a header in it, whole or without its scheme, is not stored: that is said and counted.
+#[tokio::test]
+async fn data_with_a_header_in_it_is_not_stored() {
+    for tenant in ["of ${env:BASIC}", "${env:PART}-${env:OTHER}!"] {
+        let environment = [("PART", "p4rt"), ("OTHER", "0ther"), ("BASIC", "Basic p4rt-0ther")];
+        let text = config(free_port()).replace("Bearer ${env:TOKEN}", "Basic ${env:PART}-${env:OTHER}");
+        let text = text.replace("${env:TOKEN}${", &format!("{tenant}${{"));
+        let mut collector = Collector::start(&text, &environment).await;
+        assert_eq!(collector.post("/v1/traces", &spans(2)).await.0, 200);
+        assert_eq!(collector.admin("/-/stop?seconds=8").await.0, 200);
+        assert_eq!(collector.stop().await, 0);
+        let delivery = collector.delivery();
+        assert_eq!(delivery["traces"]["dropped"].as_object().map(serde_json::Map::len), Some(1), "{delivery}");
+        assert_eq!(stored(collector.folder.path()), BTreeSet::new());
+        assert!(collector.stderr().contains("it has a secret in a place"), "{}", collector.stderr());
+    }
+}
+
 fn still_stored(requests: usize) -> String {
     format!("; {} still stored\n", gymrun::diag::counted(requests, "request is", "requests are"))
 }

@@ -59,7 +59,7 @@ pub struct Config {
     pub pipelines: Vec<Pipeline>,
     /// What the collector says about itself.
     pub telemetry: Telemetry,
-    /// The variables in headers; see [`Credentials`](crate::collector::storage::Credentials).
+    /// What headers refer to; see [`Credentials`](crate::collector::storage::Credentials).
     pub credentials: Vec<Credential>,
     /// What the author should know although the configuration runs.
     pub warnings: Problems,
@@ -69,7 +69,7 @@ pub struct Config {
 
 impl Config {
     /// Checks an expanded configuration.
-    pub fn from_node(root: &Node, findings: Findings) -> Result<Self, Problems> {
+    pub fn from_node(root: &Node, credentials: Vec<Credential>, findings: Findings) -> Result<Self, Problems> {
         let mut components = Components::default();
         let mut service = service::Service::default();
         Section::read(&findings, root, "", 1, |section| {
@@ -99,7 +99,7 @@ impl Config {
             extensions,
             pipelines,
             telemetry: service.telemetry,
-            credentials: Vec::new(),
+            credentials,
             warnings: problems,
             secrets: findings.secrets.into_inner(),
         })

@@ -12,9 +12,10 @@
 //! Values never show up in messages: they may be secrets. Those of variables named like one are noted, so that nothing
 //! that is said later shows them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 
+use super::header_notes::{HeaderNotes, Part};
 use super::node::{Entry, Node, Value};
 use super::section::Findings;
 use crate::diag::{Problem, is_secret_name};
@@ -37,25 +38,56 @@ pub struct Sources<'a> {
 
 /// Expands a whole configuration; problems carry the line of the value.
 #[must_use]
-pub fn expand(node: Node, sources: &Sources<'_>, findings: &Findings) -> Node {
-    let expander = Expander { sources, findings, resolved: Cell::default(), endless: Cell::default() };
-    expander.node(node, "", 0)
+pub fn expand(node: Node, sources: &Sources<'_>, findings: &Findings) -> (Node, HeaderNotes) {
+    let expander = Expander::new(sources, findings);
+    let node = expander.node(node, Place { path: "", part: Part::Root }, 0);
+    (node, expander.notes.into_inner())
+}
+
+/// What a text comes to, as part of a longer one; `None` if it comes to nothing.
+#[must_use]
+pub fn expand_text(text: &str, sources: &Sources<'_>) -> Option<String> {
+    let findings = Findings::new("");
+    let expander = Expander::new(sources, &findings);
+    let mut text = text.to_owned();
+    for _ in 0..MOST_ROUNDS {
+        let Some(reference) = find(&text) else { return Some(unescape(&text)) };
+        let found = expander.resolve(reference, 1, "").ok()?;
+        text = text.replace(reference, found.as_text());
+        if text.len() > MOST_BYTES {
+            break;
+        }
+    }
+    None
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    path: &'a str,
+    part: Part,
 }
 
 struct Expander<'a> {
     sources: &'a Sources<'a>,
     findings: &'a Findings,
+    notes: RefCell<HeaderNotes>,
     /// How many references have been replaced.
     resolved: Cell<usize>,
     /// They have no end, which has been said.
     endless: Cell<bool>,
 }
 
-impl Expander<'_> {
+impl<'a> Expander<'a> {
+    fn new(sources: &'a Sources<'a>, findings: &'a Findings) -> Self {
+        let (notes, resolved, endless) = Default::default();
+        Self { sources, findings, notes, resolved, endless }
+    }
+
     /// `depth`: how many references `node` came out of, one in the other.
-    fn node(&self, node: Node, path: &str, depth: usize) -> Node {
-        let line = node.line;
-        let expanded = self.references(node, path).and_then(|node| {
+    fn node(&self, node: Node, place: Place<'_>, depth: usize) -> Node {
+        let (line, before, Place { path, part }) = (node.line, self.resolved.get(), place);
+        let expanded = self.references(node, place).and_then(|node| {
             let depth = depth + usize::from(node.referenced);
             if depth > DEEPEST || self.endless.get() { Err(endless()) } else { Ok((node, depth)) }
         });
@@ -72,27 +104,34 @@ impl Expander<'_> {
         };
         node.value = match node.value {
             Value::List(items) => {
-                let item = |(index, item)| self.node(item, &format!("{path}[{index}]"), depth);
+                let item = |(index, item)| {
+                    let path = format!("{path}[{index}]");
+                    self.node(item, Place { path: &path, part: part.item() }, depth)
+                };
                 Value::List(items.into_iter().enumerate().map(item).collect())
             }
             Value::Map(entries) => {
-                Value::Map(entries.into_iter().map(|entry| self.entry(entry, path, depth)).collect())
+                Value::Map(entries.into_iter().map(|entry| self.entry(entry, place, depth)).collect())
             }
             Value::Text(text) => Value::Text(unescape(&text)),
             other => other,
         };
         node.text = node.text.map(|text| unescape(&text));
+        if depth > 0 || self.resolved.get() > before {
+            self.notes.borrow_mut().value(part, path, &node);
+        }
         node
     }
 
-    fn entry(&self, entry: Entry, path: &str, depth: usize) -> Entry {
+    fn entry(&self, entry: Entry, Place { path, part }: Place<'_>, depth: usize) -> Entry {
         let Entry { key, line, node } = entry;
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        Entry { node: self.node(node, &path, depth), key, line }
+        let place = Place { path: &path, part: part.entry(&key) };
+        Entry { node: self.node(node, place, depth), key, line }
     }
 
     /// Replaces references until there are none.
-    fn references(&self, mut node: Node, path: &str) -> Result<Node, Problem> {
+    fn references(&self, mut node: Node, Place { path, part }: Place<'_>) -> Result<Node, Problem> {
         for _ in 0..MOST_ROUNDS {
             let Value::Text(text) = &node.value else { return Ok(node) };
             let Some(reference) = find(text) else { return Ok(node) };
@@ -100,6 +139,7 @@ impl Expander<'_> {
             if self.resolved.get() > MOST_IN_ALL {
                 break;
             }
+            self.notes.borrow_mut().reference(part, reference);
             let found = self.resolve(reference, node.line, path)?;
             if reference == text {
                 node = self.whole(found, node.line);
@@ -235,143 +275,5 @@ fn put_at(node: &mut Node, line: u32) {
             }
         }
         _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collector::config::scalar::type_plain;
-    use crate::diag::Severity;
-
-    /// A text in quotes is text, `[...]` two texts, `{...}` a map with one.
-    fn parsed(text: &str) -> Node {
-        let inner = |open, close| text.strip_prefix(open).and_then(|rest: &str| rest.strip_suffix(close));
-        let leaf = |text: &str| Node::new(1, Value::Text(text.to_owned()));
-        let value = if let Some(quoted) = inner('"', '"') {
-            Value::Text(quoted.to_owned())
-        } else if let Some(items) = inner('[', ']') {
-            Value::List(items.split(',').map(leaf).collect())
-        } else if let Some(value) = inner('{', '}') {
-            Value::Map(vec![Entry { key: "k".to_owned(), line: 1, node: leaf(value) }])
-        } else {
-            type_plain(text)
-        };
-        Node::new(1, value)
-    }
-
-    fn expanded(text: &str) -> Result<Node, String> {
-        let variable = |name: &str| {
-            let value = match name {
-                "X" => "value",
-                "NUMBER" => "0123",
-                "TOKEN" => "ab$$cd$$$$e",
-                "PORT" => "8080",
-                "EMPTY" => "",
-                "NESTED" => "${env:X}",
-                "SELF" => "${env:SELF}",
-                "TWICE" => "${env:TWICE}${env:TWICE}",
-                "QUOTED" => "\"12\"",
-                "IN_A_MAP" => "{${env:IN_A_MAP}}",
-                "IN_A_LIST" => "[${env:IN_A_LIST},${env:IN_A_LIST}]",
-                "BY_TURNS" => "{${file:turns.yaml}}",
-                _ => return None,
-            };
-            Some(OsString::from(value))
-        };
-        let parse = |text: &str| Some(parsed(text));
-        let findings = Findings::new("c.yaml");
-        let file = |path: &str| match path {
-            "there.yaml" => Ok("0123".to_owned()),
-            "turns.yaml" => Ok("[${env:BY_TURNS},${env:BY_TURNS}]".to_owned()),
-            _ => Err(std::io::ErrorKind::NotFound.into()),
-        };
-        let sources = Sources { variable: &variable, file: &file, parse: &parse };
-        let node = expand(Node::new(7, Value::Text(text.into())), &sources, &findings);
-        match findings.problems.take().into_iter().find(|problem| problem.severity == Severity::Error) {
-            Some(problem) => Err(format!("{} {}", problem.location, problem.message)),
-            None => Ok(node),
-        }
-    }
-
-    fn text(text: &str) -> String {
-        expanded(text).expect("expands").as_text().expect("text").to_owned()
-    }
-
-    #[test]
-    fn a_whole_reference_is_typed_and_keeps_its_text() {
-        let node = expanded("${env:NUMBER}").expect("expands");
-        assert_eq!((node.value.clone(), node.as_text()), (Value::Integer(83), Some("0123")));
-        assert_eq!(expanded("${NUMBER}").expect("expands").value, Value::Integer(83));
-        assert_eq!(expanded("${env:NOPE}").expect("expands").value, Value::Null);
-        assert_eq!(expanded("${env:EMPTY:-x}").expect("expands").value, Value::Null);
-        assert_eq!(expanded("${env:NOPE:-5}").expect("expands").value, Value::Integer(5));
-        assert_eq!(expanded("${env:NOPE:-}").expect("expands").value, Value::Text(String::new()));
-        assert_eq!(text("${env:QUOTED}"), "\"12\"");
-    }
-
-    #[test]
-    fn files_and_yaml() {
-        let node = expanded("${file:there.yaml}").expect("expands");
-        assert_eq!((node.value.clone(), node.as_text()), (Value::Integer(83), Some("0123")));
-        assert_eq!(text("x${file:there.yaml}${yaml:5}"), "x01235");
-        assert_eq!(expanded("${yaml:true}").expect("expands").value, Value::Boolean(true));
-    }
-
-    #[test]
-    fn inside_a_string_it_is_text() {
-        assert_eq!(expanded("${env:NUMBER}${env:NOPE:-}").expect("expands").value, Value::Text("0123".into()));
-        assert_eq!(text("http://${env:X}:${env:PORT}/${env:X}"), "http://value:8080/value");
-        assert_eq!(text("${env:NESTED}!"), "value!");
-        assert_eq!(text("open ${env:X"), "open ${env:X");
-        assert_eq!(text("Bearer ${env:TOKEN}"), "Bearer ab$cd$$e");
-    }
-
-    #[test]
-    fn dollars() {
-        assert_eq!(text("$${1}_$${2}"), "${1}_${2}");
-        assert_eq!(text("$1 $ $$"), "$1 $ $");
-        assert_eq!(text("$${env:X} ${env:X}"), "$value value");
-        assert_eq!(text("$$${env:X}"), "$value");
-        assert_eq!(text("$$$${env:X}"), "$${env:X}");
-        assert_eq!(text("^([^:]+):(.+)$$"), "^([^:]+):(.+)$");
-    }
-
-    #[test]
-    fn keys_stay_as_they_are_written() {
-        let findings = Findings::new("c.yaml");
-        let (variable, file) = (|_: &str| Some(OsString::from("value")), |_: &str| Ok(String::new()));
-        let sources = Sources { variable: &variable, file: &file, parse: &|_| None };
-        for key in ["${env:X}", "a${env:X}", "$$", "${nope:x}", "${env:X"] {
-            let inner = Entry { key: key.to_owned(), line: 2, node: Node::new(2, Value::Text("${env:X}".to_owned())) };
-            let list = Value::List(vec![Node::new(2, Value::Map(vec![inner]))]);
-            let outer = Entry { key: key.to_owned(), line: 1, node: Node::new(1, list) };
-            let node = expand(Node::new(1, Value::Map(vec![outer])), &sources, &findings);
-            let Value::Map(outer) = node.value else { panic!("a map") };
-            let Value::List(items) = &outer[0].node.value else { panic!("a list") };
-            let inner = &items[0].entries().expect("a map")[0];
-            assert_eq!((outer[0].key.as_str(), inner.key.as_str(), inner.node.as_text()), (key, key, Some("value")));
-        }
-        assert!(findings.problems.take().is_empty());
-    }
-
-    #[test]
-    fn refused_with_the_line_and_without_values() {
-        for (wrong, word) in [
-            ("${env:1BAD}", "1BAD"),
-            ("${env:A-B}", "A-B"),
-            ("${nope:x}", "nope"),
-            ("${env:}", "env"),
-            ("${env:$X}", "$"),
-            ("${file:missing.yaml}", "missing.yaml"),
-            ("${env:SELF}", "recursive"),
-            ("${env:TWICE}", "recursive"),
-            ("${env:IN_A_MAP}", "recursive"),
-            ("${env:IN_A_LIST}", "recursive"),
-            ("${env:BY_TURNS}", "recursive"),
-        ] {
-            let message = expanded(wrong).expect_err(wrong);
-            assert!(message.starts_with("c.yaml:7 ") && message.contains(word), "{wrong}: {message}");
-        }
     }
 }

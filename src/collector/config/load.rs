@@ -14,7 +14,7 @@ use super::node::{Entry, Node, Value};
 use super::scalar::type_plain;
 use super::section::Findings;
 use super::source::Source;
-use crate::collector::storage::{Credential, Reference, references_of_headers};
+use crate::collector::storage::Credential;
 use crate::diag::{Location, Problem, Problems, Severity};
 use crate::yaml::{self, Yaml, YamlValue};
 
@@ -75,9 +75,9 @@ pub(in crate::collector) fn load_with(
     let Expanded { root, credentials, findings, .. } = read_with(sources, environment, files)?;
     let unexpanded: Vec<Location> =
         findings.problems.borrow().iter().filter(|problem| is_error(problem)).map(place).collect();
-    let config = Config::from_node(&root, findings);
+    let config = Config::from_node(&root, credentials, findings);
     if unexpanded.is_empty() {
-        return config.map(|config| Config { credentials, ..config });
+        return config;
     }
     // A reference that cannot be resolved is nothing; what follows from that on its line is no problem of its own.
     let mut seen = unexpanded.clone();
@@ -128,15 +128,10 @@ fn read_with(sources: &[Source], environment: Environment<'_>, files: Files<'_>)
     if problems.any_error() {
         return Err(problems);
     }
-    let references = references_of_headers(&root);
-    let credentials = references.iter().filter_map(|reference| credential(reference, environment, files)).collect();
-    let unset = references.into_iter().filter_map(|reference| match reference {
-        Reference::Variable { name, default: None } if environment(&name).is_none() => Some(name),
-        _ => None,
-    });
-    let unset = unset.collect();
     let findings = Findings::of(names);
-    let root = expand_tree(root, environment, files, &findings);
+    let sources = Sources { variable: environment, file: files, parse: &parse };
+    let (root, notes) = expand(root, &sources, &findings);
+    let (credentials, unset) = (notes.credentials(&sources), notes.unset(environment));
     Ok(Expanded { root, credentials, unset, findings })
 }
 
@@ -148,12 +143,12 @@ pub(in crate::collector) fn read_text(
     findings: &Findings,
 ) -> Result<Node, Problems> {
     let files = |path: &str| fs::read_to_string(path);
-    Ok(expand_tree(from_yaml(yaml::read(text, "c.yaml")?, &|line| line), environment, &files, findings))
+    let root = from_yaml(yaml::read(text, "c.yaml")?, &|line| line);
+    Ok(expand(root, &Sources { variable: environment, file: &files, parse: &parse }, findings).0)
 }
 
-fn expand_tree(root: Node, environment: Environment<'_>, file: Files<'_>, findings: &Findings) -> Node {
-    let parse = |text: &str| yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, &|line| line));
-    expand(root, &Sources { variable: environment, file, parse: &parse }, findings)
+fn parse(text: &str) -> Option<Node> {
+    yaml::read(text, "<variable>").ok().map(|yaml| from_yaml(yaml, &|line| line))
 }
 
 /// `a::b: x` at the top is `a: {b: x}`.
@@ -180,21 +175,6 @@ fn merge(node: &mut Node, later: Node) {
             None => entries.push(new.clone()),
         }
     }
-}
-
-/// What a reference stands for, if it stands for anything.
-fn credential(reference: &Reference, environment: Environment<'_>, files: Files<'_>) -> Option<Credential> {
-    let (variable, value) = match reference {
-        Reference::Variable { name, default } => {
-            let value = match environment(name) {
-                Some(value) => value.into_string().ok()?,
-                None => default.clone()?,
-            };
-            (name.clone(), value)
-        }
-        Reference::File(path) => (format!("file:{path}"), files(path).ok()?),
-    };
-    Some(Credential { variable, value: value.replace("$$", "$") })
 }
 
 /// `line_in_tree`: what a line of the text is called in the tree.
@@ -252,18 +232,53 @@ mod tests {
         assert!(text(&["/no/such.yaml", "env:NO"]).expect_err("both").contains("`NO` is not set"));
     }
 
+    /// Wherever it stands: in a variable's value, in a file, in a list; and what is written in place is none.
     #[test]
-    fn headers_may_refer_to_files_and_have_defaults() {
-        let text = "yaml:exporters: {a: {headers: {A: '${env:SET:-x} ${SET}', B: '${file:/token}', C: '${NO:-d}${env:NO:-d}', \
-                    D: '${env:LACKS}', E: '${yaml:text}'}}}";
-        let environment = |name: &str| (name == "SET").then(|| "s$$s".into());
-        let files = |path: &str| if path == "/token" { Ok("t".to_owned()) } else { Err(io::Error::other("no")) };
-        let expanded = read_with(&[text.into()], &environment, &files).expect("reads");
-        assert_eq!(expanded.unset, ["LACKS"]);
-        let mut found: Vec<(&str, &str)> =
-            expanded.credentials.iter().map(|secret| (secret.variable.as_str(), secret.value.as_str())).collect();
-        found.dedup();
-        assert_eq!(found, [("NO", "d"), ("SET", "s$s"), ("file:/token", "t")]);
+    fn what_headers_refer_to_is_found_with_all_that_it_comes_to() {
+        let file = |name: &str| match name {
+            "/token" => Ok("t".to_owned()),
+            "/headers" => Ok("{A: 'Bearer ${env:SET}', B: in the file}".to_owned()),
+            "/exporters" => Ok("{e: {headers: [{name: X-Name, value: 'Basic ${AUTH}'}], endpoint: here}}".to_owned()),
+            _ => Err(io::Error::other("no")),
+        };
+        let environment = |name: &str| match name {
+            "SET" => Some("s$$s".into()),
+            "AUTH" => Some("Bearer ${env:SET}".into()),
+            _ => None,
+        };
+        let (set, auth) = (("SET", "s$s"), ("AUTH", "Bearer s$s"));
+        for (exporters, wanted) in [
+            ("{e: {headers: {A: '${env:SET:-x} ${SET}'}}}", &[set, (" ", "s$s"), ("", "s$s s$s")][..]),
+            ("{e: {headers: {A: '${file:/token}'}}}", &[("file:/token", "t"), ("", "t")]),
+            ("{e: {headers: {A: '${env:NO:-d}${env:NO:-d}'}}}", &[("NO", "d"), ("", "dd")]),
+            ("{e: {headers: {A: '${env:LACKS}${env:LACKS:-d}'}}}", &[("LACKS", "d"), ("", "d")]),
+            ("{e: {headers: {A: '${yaml:text}'}}}", &[("", "text")]),
+            ("{e: {headers: {A: '${env:AUTH}'}}}", &[auth, set, (" ", "s$s"), ("", "Bearer s$s")]),
+            ("{e: {headers: {A: '${AUTH}'}}}", &[auth, set, (" ", "s$s"), ("", "Bearer s$s")]),
+            ("{e: {headers: [{name: '${file:/token}', value: '${env:SET}'}]}}", &[set, ("", "s$s")]),
+            ("{e: {headers: {A: in place, B: '$${env:SET}'}, endpoint: '${env:SET}'}}", &[]),
+            ("'${file:/exporters}'", &[auth, set, (" ", "Bearer s$s"), ("", "Basic Bearer s$s")]),
+            ("{headers: {headers: '${env:SET}'}}", &[set, ("", "s$s")]),
+        ] {
+            let expanded = read_with(&[format!("yaml:exporters: {exporters}").as_str().into()], &environment, &file);
+            let expanded = expanded.unwrap_or_else(|problems| panic!("{exporters}: {problems}"));
+            let name = |secret: &Credential| match secret.variable.strip_prefix("header:exporters.") {
+                Some(path) => if path.ends_with(" word") { " " } else { "" }.to_owned(),
+                None => secret.variable.clone(),
+            };
+            let mut found: Vec<_> =
+                expanded.credentials.iter().map(|secret| (name(secret), secret.value.clone())).collect();
+            found.dedup();
+            let wanted: Vec<_> = wanted.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            assert_eq!(found, wanted, "{exporters}");
+            assert_eq!(expanded.unset, if exporters.contains("LACKS") { vec!["LACKS"] } else { vec![] }, "{exporters}");
+        }
+        let expanded = read_with(&["yaml:exporters: {e: {headers: '${file:/headers}'}}".into()], &environment, &file);
+        let names: Vec<String> =
+            expanded.expect("reads").credentials.into_iter().map(|secret| secret.variable).collect();
+        let (a, b) = ("header:exporters.e.headers.A", "header:exporters.e.headers.B");
+        let without = |path: &str| format!("{path} without its first word");
+        assert_eq!(names, ["SET", "file:/headers", &without(a), a, &without(b), b]);
     }
 
     #[test]

@@ -8,7 +8,10 @@ mod addresses;
 mod checked;
 pub mod duration;
 pub mod expand;
+#[cfg(test)]
+mod expand_tests;
 mod files;
+pub mod header_notes;
 pub mod load;
 pub mod node;
 pub mod pipelines;

@@ -32,7 +32,7 @@ fn problems(table: &Table, row: &str) -> Vec<Problem> {
     let findings = Findings::new("c.yaml");
     let root = read_text(&yaml, &|_| None, &findings).unwrap_or_else(|problems| panic!("{yaml}: {problems}"));
     let path = format!("{}.{}", table.section, table.kind);
-    let (Err(problems) | Ok(Config { warnings: problems, .. })) = Config::from_node(&root, findings);
+    let (Err(problems) | Ok(Config { warnings: problems, .. })) = Config::from_node(&root, Vec::new(), findings);
     problems.into_iter().filter(|problem| problem.path.starts_with(&path)).collect()
 }
 
@@ -77,7 +77,7 @@ fn old_and_named_types_are_known() {
                 service: {pipelines: {traces: {receivers: [otlp/2], exporters: [otlphttp, otlphttp/a, otlp, otlp/2, spanmetrics]}, metrics/x: {receivers: [spanmetrics], exporters: [nop]}}}\n";
     let findings = Findings::new("c.yaml");
     let root = read_text(yaml, &|_| None, &findings).expect("YAML");
-    if let Err(problems) = Config::from_node(&root, findings) {
+    if let Err(problems) = Config::from_node(&root, Vec::new(), findings) {
         panic!("{problems}");
     }
 }

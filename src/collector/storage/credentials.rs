@@ -1,4 +1,4 @@
-//! The variables whose values are credentials: those that the headers of exporters refer to.
+//! Credentials: what the headers of exporters refer to (a variable, a file), and the headers that came of it.
 //!
 //! A token is often an attribute of the data too (a tenant's name that only its owner knows). Before data is stored, an
 //! attribute of a resource whose text is a secret is taken out, and its name and the variable's are stored in its stead;
@@ -10,15 +10,14 @@ use std::sync::{Arc, OnceLock};
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
-use crate::collector::config::node::{Node, Value};
 use crate::otlp::{AnyValue, KeyValue, Payload};
 
-/// A variable (or file) and its value.
+/// A value that is in no file, and how a later start finds it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The variable's name, or `file:PATH`.
+    /// The variable's name, `file:PATH`, or `header:PATH` with the path of the header in the configuration.
     pub variable: String,
-    /// Its value as headers have it.
+    /// Its value as headers have it: expanded, whatever it refers to itself.
     pub value: String,
 }
 
@@ -62,64 +61,6 @@ impl Credentials {
     }
 }
 
-/// What a header refers to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reference {
-    /// A variable, and what stands for it if it is not set.
-    Variable {
-        /// Its name.
-        name: String,
-        /// Its default.
-        default: Option<String>,
-    },
-    /// The content of a file.
-    File(String),
-}
-
-impl Reference {
-    /// Of the text between `${` and `}`; a text in place (`yaml:`) is none.
-    fn read(inner: &str) -> Option<Self> {
-        let rest = match inner.split_once(':') {
-            Some(("file", path)) => return Some(Self::File(path.to_owned())),
-            Some(("env", rest)) => rest,
-            // `X:-default` is a variable too.
-            Some((_, rest)) if !rest.starts_with('-') => return None,
-            _ => inner,
-        };
-        let (name, default) = match rest.split_once(":-") {
-            Some((name, default)) => (name, Some(default.to_owned())),
-            None => (rest, None),
-        };
-        Some(Self::Variable { name: name.to_owned(), default })
-    }
-}
-
-/// What the headers of exporters refer to, out of a configuration that is not expanded yet.
-pub fn references_of_headers(root: &Node) -> Vec<Reference> {
-    let mut references = Vec::new();
-    let exporters = root.get("exporters").and_then(Node::entries).unwrap_or_default();
-    for exporter in exporters {
-        if let Some(headers) = exporter.node.get("headers") {
-            collect(headers, &mut references);
-        }
-    }
-    references.sort();
-    references.dedup();
-    references
-}
-
-fn collect(node: &Node, references: &mut Vec<Reference>) {
-    match &node.value {
-        Value::Text(text) => {
-            let inner = text.split("${").skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
-            references.extend(inner.filter_map(Reference::read));
-        }
-        Value::List(items) => items.iter().for_each(|item| collect(item, references)),
-        Value::Map(entries) => entries.iter().for_each(|entry| collect(&entry.node, references)),
-        _ => {}
-    }
-}
-
 /// Takes the credentials out of a payload; `None` if one is left in it.
 pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Option<(Payload, Vec<Removed>)> {
     let credentials: Vec<&Credential> = credentials.iter().filter(|secret| !secret.value.is_empty()).collect();
@@ -157,7 +98,7 @@ pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Opti
 pub(super) fn put_back(payload: &mut Payload, removed: &[Removed], credentials: &[Credential]) -> Result<(), String> {
     for Removed { resource, attribute, variable } in removed {
         let secret = credentials.iter().find(|secret| secret.variable == *variable && !secret.value.is_empty());
-        let value = secret.ok_or_else(|| format!("it needs the variable `{variable}`, which is not set"))?;
+        let value = secret.ok_or_else(|| format!("it needs `{variable}`, which is not there"))?;
         let entry = payload.resources.get_mut(*resource).ok_or_else(|| format!("it has no resource {resource}"))?;
         Arc::make_mut(&mut entry.resource).upsert(attribute, AnyValue::String(value.value.as_str().into()));
     }

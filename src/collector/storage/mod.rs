@@ -8,6 +8,6 @@ mod credentials;
 mod spool;
 mod storages;
 
-pub use credentials::{Credential, Credentials, Reference, references_of_headers};
+pub use credentials::{Credential, Credentials};
 pub use spool::{Spool, decode, encode};
 pub use storages::{Storages, Unclaimed};
