@@ -16,7 +16,7 @@ use super::deadline::Deadline;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
 use super::log::{Level, Log, Sink};
-use super::storage::{Credentials, Storages};
+use super::storage::{Credentials, Spool, Storages};
 use super::tasks::until;
 use crate::collector::config::duration::about;
 use crate::collector::config::load::{Environment, Expanded, read};
@@ -159,20 +159,24 @@ async fn send(
             sending.push(exporter.start(context(format!("exporters/{id}")), &signals).await?.running);
         }
     }
-    let mut problem = None;
+    let mut ends = Vec::new();
     for (name, spool) in base.shared.get::<Storages>().opened() {
-        match until(deadline, spool.settled()).await {
-            Some(settled) => problem = settled.problem.or(problem),
-            None => problem = Some(format!("{name}: not done within {}", about(limit))),
-        }
+        let problem = match until(deadline, spool.settled()).await {
+            Some(settled) => settled.problem,
+            None => Some(format!("not done within {}", about(limit))),
+        };
+        ends.push((name, spool, problem));
     }
     for exporter in sending {
         exporter.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(1))).await;
     }
     let storages = base.shared.get::<Storages>();
-    let left: usize = storages.opened().iter().map(|(_, spool)| spool.len()).sum();
-    // The last try may have brought what the first one did not.
-    let mut problems: Vec<String> = problem.filter(|_| left > 0).into_iter().collect();
+    let left: usize = ends.iter().map(|(_, spool, _)| spool.len()).sum();
+    // The last try may have brought what the first ones did not.
+    let said = |(name, spool, problem): (String, Arc<Spool>, Option<String>)| {
+        problem.filter(|_| spool.len() > 0).map(|problem| format!("{name}: {problem}"))
+    };
+    let mut problems: Vec<String> = ends.into_iter().filter_map(said).collect();
     let unclaimed = storages.unclaimed();
     problems.extend(unclaimed.iter().map(ToString::to_string));
     let left = left + unclaimed.iter().map(|folder| folder.requests).sum::<usize>();

@@ -152,11 +152,13 @@ impl Spool {
         self.entries().files.insert(number, size);
     }
 
-    /// The file that is stored longest.
+    /// The files in the order in which they were stored; those from `first` on before the others.
     #[must_use]
-    pub fn oldest(&self) -> Option<PathBuf> {
-        let number = *self.entries().files.first_key_value()?.0;
-        Some(self.path_of(number))
+    pub fn files(&self, first: Option<&Path>) -> Vec<PathBuf> {
+        let first = first.and_then(number_of).unwrap_or(0);
+        let entries = self.entries();
+        let numbers = entries.files.range(first..).chain(entries.files.range(..first));
+        numbers.map(|(number, _)| self.path_of(*number)).collect()
     }
 
     /// The request of a file, with its credentials back.
@@ -302,9 +304,11 @@ mod tests {
         }
         drop(spool);
         let spool = Spool::open(&folder.path().join("a"), credentials).expect("opens again");
-        assert_eq!(spool.len(), 2);
+        let files = spool.files(None);
+        assert_eq!((spool.len(), &files), (2, &spool.files(Some(&files[0]))));
+        assert_eq!(spool.files(Some(&files[1])), [files[1].clone(), files[0].clone()]);
         for count in [3, 1] {
-            let file = spool.oldest().expect("an entry");
+            let file = spool.files(None).remove(0);
             assert!(!String::from_utf8_lossy(&fs::read(&file).expect("reads")).contains("s3cr3t"));
             let payload = spool.read(&file, Signal::Traces).await.expect("reads");
             assert_eq!(payload.item_count(), count);
@@ -312,7 +316,7 @@ mod tests {
             assert!(spool.read(&file, Signal::Logs).await.is_err());
             spool.remove(&file).expect("removes");
         }
-        assert!(spool.is_empty() && spool.oldest().is_none());
+        assert!(spool.is_empty() && spool.files(None).is_empty());
     }
 
     #[tokio::test]
@@ -320,11 +324,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
         spool.add(spool.put(spans(1)).await.expect("stores"));
-        let file = spool.oldest().expect("an entry");
+        let file = spool.files(None).remove(0);
         fs::remove_file(&file).expect("removes");
         fs::create_dir_all(file.join("not empty")).expect("makes");
         assert!(spool.remove(&file).is_err());
-        assert_eq!((spool.oldest(), spool.len()), (None, 1), "it is still there");
+        assert_eq!((spool.files(None), spool.len()), (vec![], 1), "it is still there");
     }
 
     /// Names as nobody gives them here: no number is lost, none is given twice, and nothing is overwritten.
@@ -339,7 +343,7 @@ mod tests {
         let last = name_of(u64::MAX - 1);
         fs::write(file(&last), "the last but one").expect("writes");
         let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
-        assert_eq!((spool.len(), spool.oldest()), (1, Some(file(&last))));
+        assert_eq!((spool.len(), spool.files(None)), (1, vec![file(&last)]));
         let error = spool.put(spans(1)).await.expect_err("no number is left");
         assert!(error.to_string().contains("number"), "{error}");
         assert_eq!(fs::read_dir(folder.path()).expect("reads").count(), 5);

@@ -14,6 +14,8 @@ mod queue;
 mod room;
 mod sender;
 mod store;
+#[cfg(test)]
+mod store_tests;
 mod tls;
 
 pub(super) use backoff::Retry;

@@ -59,31 +59,34 @@ impl Sender {
         result
     }
 
+    /// The same with one try, for what is stored.
+    pub async fn send_once(&self, payload: Payload) -> Result<(), Untaken> {
+        let items = payload.item_count();
+        let under_way = UnderWay::new(&self.meter);
+        let result = match self.encode(payload) {
+            Ok(request) => self.attempt(request, items).await,
+            Err(refusal) => Err(Untaken::never(refusal)),
+        };
+        drop(under_way);
+        let stays = result.as_ref().is_err_and(|untaken| untaken.refusal.is_worth_keeping());
+        if !stays {
+            self.meter.decided.add(1);
+        }
+        result
+    }
+
     async fn try_until_decided(&self, payload: Payload, items: usize) -> Result<(), Refusal> {
-        let request = self
-            .transport
-            .encode(payload)
-            .map_err(|error| Refusal::permanent("encoding", format!("the request cannot be compressed: {error}")))?;
+        let request = self.encode(payload)?;
         let begin = Instant::now();
         let mut tries = 0_u32;
         let mut backoff = self.retry.map(Backoff::new);
         loop {
             tries = tries.saturating_add(1);
             let last = self.stop.last_try.is_cancelled();
-            let outcome = tokio::select! {
-                biased;
-                outcome = self.transport.attempt(request.clone()) => outcome,
-                () = self.stop.abandon.cancelled() => return Err(given_up()),
+            let Err(Untaken { refusal, later, pause }) = self.attempt(request.clone(), items).await else {
+                return Ok(());
             };
-            let (refusal, pause) = match outcome {
-                Outcome::Accepted(partial_success) => {
-                    self.accepted(items, &partial_success);
-                    return Ok(());
-                }
-                Outcome::Never(refusal) => return Err(refusal),
-                Outcome::Later { refusal, pause } => (refusal, pause),
-            };
-            let Some(backoff) = backoff.as_mut().filter(|_| !last) else { return Err(refusal) };
+            let Some(backoff) = backoff.as_mut().filter(|_| later && !last) else { return Err(refusal) };
             let Some(pause) = backoff.next(begin.elapsed(), pause, fastrand::f64()) else {
                 let message = format!("{}: {}", no_more_tries(tries, begin.elapsed()), refusal.message);
                 return Err(Refusal { message, ..refusal });
@@ -101,6 +104,28 @@ impl Sender {
         }
     }
 
+    fn encode(&self, payload: Payload) -> Result<Bytes, Refusal> {
+        let refused = |error| Refusal::permanent("encoding", format!("the request cannot be compressed: {error}"));
+        self.transport.encode(payload).map_err(refused)
+    }
+
+    /// One try, until everything is given up.
+    async fn attempt(&self, request: Bytes, items: usize) -> Result<(), Untaken> {
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.transport.attempt(request) => outcome,
+            () = self.stop.abandon.cancelled() => return Err(Untaken::never(given_up())),
+        };
+        match outcome {
+            Outcome::Accepted(partial_success) => {
+                self.accepted(items, &partial_success);
+                Ok(())
+            }
+            Outcome::Never(refusal) => Err(Untaken::never(refusal)),
+            Outcome::Later { refusal, pause } => Err(Untaken { refusal, later: true, pause }),
+        }
+    }
+
     fn accepted(&self, items: usize, partial_success: &PartialSuccess) {
         let rejected = usize::try_from(partial_success.rejected).unwrap_or(usize::MAX).min(items);
         self.context.count(self.signal, Tally::Sent, items - rejected);
@@ -111,6 +136,21 @@ impl Sender {
         } else if !message.is_empty() {
             self.context.log.limited(&format!("the endpoint accepted everything and says: {message}"));
         }
+    }
+}
+
+/// What a try did not bring to its place.
+pub(super) struct Untaken {
+    pub refusal: Refusal,
+    /// Whether the same sender may try again.
+    later: bool,
+    /// What the endpoint asked for.
+    pub pause: Option<Duration>,
+}
+
+impl Untaken {
+    fn never(refusal: Refusal) -> Self {
+        Self { refusal, later: false, pause: None }
     }
 }
 

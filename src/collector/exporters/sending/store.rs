@@ -1,17 +1,20 @@
 //! What one signal could not send: put on disk, counted, and sent later.
 //!
 //! As long as something is stored, one task tries to send it, the oldest first: at once when the endpoint has taken
-//! something, by the back-off otherwise, and once more at the stop.
+//! something, by the back-off otherwise, and once more at the stop. A request that the endpoint does not take keeps no other
+//! one back: each is tried once in a [`Round`], and the pauses are those of rounds.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify};
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::backoff::{Backoff, Retry};
-use super::sender::Sender;
+use super::sender::{Sender, Untaken};
 use crate::collector::component::Refusal;
 use crate::collector::counters::Tally;
 use crate::collector::items::counted_items;
@@ -21,6 +24,10 @@ use crate::otlp::Payload;
 
 /// Between two tries, whatever the back-off says.
 const SHORTEST_REST: Duration = Duration::from_millis(50);
+
+/// So many in a row end a round in which the endpoint took nothing yet: it is the endpoint that is at fault, not they, and to
+/// read all that is stored again and again would only cost time.
+pub(super) const MOST_IN_VAIN: usize = 8;
 
 /// When sending begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,30 +112,44 @@ impl Store {
 
     /// Sends what is stored until there is nothing more, or until it failed at the stop.
     async fn send_until_empty(&self, begin: Begin) {
-        let retry = self.sender.retry.unwrap_or_default();
-        let mut backoff = Backoff::new(Retry { longest: Duration::ZERO, ..retry });
+        let retry = Retry { longest: Duration::ZERO, ..self.sender.retry.unwrap_or_default() };
+        let mut backoff = Backoff::new(retry);
+        let mut progress = Instant::now();
+        let mut round = Round::default();
         let mut rests = begin == Begin::AfterRest;
-        let mut own_fault = false;
+        let mut put_off = BTreeSet::new();
         loop {
             if rests {
-                let pause = backoff.next(Duration::ZERO, None, fastrand::f64()).unwrap_or(retry.largest);
-                self.rest(pause.max(SHORTEST_REST), own_fault).await;
+                let pause = backoff.next(Duration::ZERO, round.pause, fastrand::f64()).unwrap_or(retry.largest);
+                self.rest(pause.max(SHORTEST_REST), round.own_fault).await;
             }
-            let before = self.spool.len();
-            let refusal = self.send_all().await.err();
-            self.spool.settle(refusal.as_ref().map(|refusal| refusal.message.clone()));
-            let Some(refusal) = refusal else { return };
-            self.sender.context.failed(&format!("what is stored stays there: {}", refusal.message));
-            own_fault = refusal.of_sender;
-            if self.sender.stop.last_try.is_cancelled() {
+            round = self.round(round.next, &mut put_off).await;
+            if round.decided {
+                (backoff, progress) = (Backoff::new(retry), Instant::now());
+            }
+            rests = round.why.is_some();
+            let Some(why) = &round.why else {
+                if self.spool.is_empty() {
+                    self.spool.settle(None);
+                    return;
+                }
+                // It came while the others were sent.
+                continue;
+            };
+            self.sender.context.failed(&format!("what is stored stays there: {why}"));
+            let last = self.sender.stop.last_try.is_cancelled();
+            if last || round.own_fault || self.is_long(progress.elapsed()) {
+                self.spool.settle(Some(why.clone()));
+            }
+            if last {
                 return;
             }
-            if self.spool.len() < before {
-                // The endpoint took some of it.
-                backoff = Backoff::new(Retry { longest: Duration::ZERO, ..retry });
-            }
-            rests = true;
         }
+    }
+
+    /// Whether whoever waits for an end has waited long enough: as long as for one request.
+    fn is_long(&self, time: Duration) -> bool {
+        self.sender.retry.is_none_or(|retry| !retry.longest.is_zero() && time >= retry.longest)
     }
 
     /// Waits for the pause, or until there is a reason to try sooner. Whoever was refused for who it is (a token, an address)
@@ -141,40 +162,66 @@ impl Store {
         }
     }
 
-    /// Sends one stored request after the other; an error at the first that stays where it is.
-    async fn send_all(&self) -> Result<(), Refusal> {
-        while let Some(entry) = self.spool.oldest() {
-            self.send_entry(&entry).await?;
+    /// Tries what is stored: each request once, in order, but first those from `first` on, as long as nothing is taken.
+    /// `put_off`: those for which the endpoint asked for a pause come after the others, which it may take without one.
+    async fn round(&self, first: Option<PathBuf>, put_off: &mut BTreeSet<PathBuf>) -> Round {
+        let mut round = Round::default();
+        let mut stayed = Vec::new();
+        let mut files = self.spool.files(first.as_deref()).into_iter();
+        while let Some(file) = files.next() {
+            match self.send_file(&file).await {
+                Fate::Unreadable => {}
+                Fate::Decided if round.decided => {}
+                Fate::Decided => {
+                    round.decided = true;
+                    let mut all = self.spool.files(None);
+                    all.retain(|file| !stayed.contains(file));
+                    all.sort_by_key(|file| put_off.contains(file));
+                    files = all.into_iter();
+                }
+                Fate::Stays(Untaken { refusal, pause, .. }) => {
+                    (round.own_fault, round.pause) = (refusal.of_sender, pause);
+                    round.why.get_or_insert(refusal.message);
+                    put_off.extend(pause.map(|_| file.clone()));
+                    stayed.push(file);
+                    // Of other requests it would say the same.
+                    let of_all = refusal.of_sender || pause.is_some() || self.sender.stop.abandon.is_cancelled();
+                    if of_all || !round.decided && stayed.len() >= MOST_IN_VAIN {
+                        round.next = files.next();
+                        break;
+                    }
+                }
+            }
         }
-        Ok(())
+        round
     }
 
-    /// Sends one stored request; an error if it stays where it is.
-    async fn send_entry(&self, entry: &Path) -> Result<(), Refusal> {
+    /// Tries to send one stored request.
+    async fn send_file(&self, file: &Path) -> Fate {
         let (context, signal) = (&self.sender.context, self.sender.signal);
-        let payload = match self.spool.read(entry, signal).await {
+        let payload = match self.spool.read(file, signal).await {
             Ok(payload) => payload,
             Err(error) => {
-                self.name(&format!("cannot read {}: {error}; it stays there", entry.display()));
-                self.spool.skip(entry);
-                return Ok(());
+                self.name(&format!("cannot read {}: {error}; it stays there", file.display()));
+                self.spool.skip(file);
+                return Fate::Unreadable;
             }
         };
         let items = payload.item_count();
-        match self.sender.send(payload).await {
+        match self.sender.send_once(payload).await {
             Ok(()) => {}
-            Err(refusal) if refusal.is_worth_keeping() => return Err(refusal),
-            Err(refusal) => {
+            Err(untaken) if untaken.refusal.is_worth_keeping() => return Fate::Stays(untaken),
+            Err(untaken) => {
                 self.sender.meter.failed.add(items);
-                context.count_dropped(signal, items, &refusal);
+                context.count_dropped(signal, items, &untaken.refusal);
             }
         }
         context.counters.take_back(&context.name, signal, &Tally::Stored, items);
-        if let Err(error) = self.spool.remove(entry) {
+        if let Err(error) = self.spool.remove(file) {
             let again = "its fate is known, but a later start would send it again: remove it";
-            self.name(&format!("cannot remove {}: {error}; {again}", entry.display()));
+            self.name(&format!("cannot remove {}: {error}; {again}", file.display()));
         }
-        Ok(())
+        Fate::Decided
     }
 
     /// Says what a person has to look at: each file is named.
@@ -183,4 +230,27 @@ impl Store {
         context.log.error(what);
         context.counters.set_last_error(&format!("{}: {what}", context.name));
     }
+}
+
+/// What came of trying all that is stored.
+#[derive(Default)]
+struct Round {
+    /// Why something stays; the first of the reasons.
+    why: Option<String>,
+    /// Whether the endpoint decided about something: it is there.
+    decided: bool,
+    /// Whether this sender is refused, and not the data.
+    own_fault: bool,
+    /// What the endpoint asked for.
+    pause: Option<Duration>,
+    /// Where the next one begins, as this one broke off there.
+    next: Option<PathBuf>,
+}
+
+/// What became of one stored request.
+enum Fate {
+    /// Sent, or dropped.
+    Decided,
+    Unreadable,
+    Stays(Untaken),
 }
