@@ -114,13 +114,18 @@ impl Drop for Owed {
         let items = self.context.counters.pay(self.id, usize::MAX);
         self.context.counters.debts.with(|open| open.debts.remove(&self.id));
         if items > 0 {
-            let refusal = if std::thread::panicking() {
-                Refusal::permanent("panic", "a task of the collector broke down (please report this)")
-            } else {
-                Refusal::retryable(SHUTDOWN, "the collector ended before their fate was known")
-            };
-            self.context.count_dropped(self.signal, items, &refusal);
+            self.context.count_dropped(self.signal, items, &lost());
         }
+    }
+}
+
+/// The refusal of what a task lets go of before it has decided about it.
+#[must_use]
+pub fn lost() -> Refusal {
+    if std::thread::panicking() {
+        Refusal::permanent("panic", "a task of the collector broke down (please report this)")
+    } else {
+        Refusal::retryable(SHUTDOWN, "the collector ended before their fate was known")
     }
 }
 

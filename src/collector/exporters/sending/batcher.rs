@@ -1,6 +1,6 @@
 //! Joins requests until they are large enough, or have waited long enough.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::queue::{Batch, Sizer};
 use super::room::Ticket;
@@ -9,7 +9,7 @@ use crate::otlp::Payload;
 /// What is sent at once, and on whose behalf.
 pub(super) struct Load {
     pub payload: Payload,
-    pub tickets: Vec<Arc<Ticket>>,
+    pub tickets: Vec<Ticket>,
 }
 
 /// What waits for more.
@@ -39,7 +39,7 @@ impl Batcher {
     }
 
     /// Adds a request.
-    pub fn add(&self, payload: Payload, ticket: Arc<Ticket>) -> Added {
+    pub fn add(&self, payload: Payload, ticket: Ticket) -> Added {
         let mut pending = self.pending();
         let waited = pending.load.is_some();
         let load = match pending.load.take() {
@@ -74,7 +74,9 @@ impl Batcher {
         let mut parts = self.settings.filled(parts);
         let last = parts.pop_if(|(_, size)| *size < self.settings.least);
         let load = |(payload, _)| Load { payload, tickets: tickets.clone() };
-        (parts.into_iter().map(load).collect(), last.map(load))
+        let divided = (parts.into_iter().map(load).collect(), last.map(load));
+        tickets.into_iter().for_each(Ticket::settle);
+        divided
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
@@ -118,6 +120,7 @@ impl Batch {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::super::room::Room;

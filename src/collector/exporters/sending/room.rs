@@ -1,7 +1,7 @@
 //! How much may wait and be under way at once.
 //!
 //! Beside the configured size there is a limit in bytes, so that a queue of a thousand large requests cannot fill the memory
-//! of the node. A [`Ticket`] stands for one request until all its data is decided.
+//! of the node. [`Ticket`]s stand for one request until all its data is decided.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +9,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::queue::Sizer;
 use crate::collector::component::Refusal;
+use crate::collector::owed::lost;
 use crate::otlp::Payload;
 
 /// The most bytes that one signal's queue holds.
@@ -40,7 +41,7 @@ impl Room {
     }
 
     /// A ticket for the payload; if there is no room, it waits or is refused.
-    pub async fn enter(self: &Arc<Self>, payload: &Payload, wait: bool) -> Result<Arc<Ticket>, Refusal> {
+    pub async fn enter(self: &Arc<Self>, payload: &Payload, wait: bool) -> Result<Ticket, Refusal> {
         let (size, bytes) = (self.sizer.measure(payload), payload.size() as u64);
         if size > self.capacity {
             let message = format!("a request of {size} does not fit into a sending queue of {}", self.capacity);
@@ -50,7 +51,8 @@ impl Room {
             let freed = self.freed.notified();
             if self.try_enter(size, bytes) {
                 let outcome = Mutex::new(Outcome::default());
-                return Ok(Arc::new(Ticket { room: self.clone(), size, bytes, outcome }));
+                let place = Place { room: self.clone(), size, bytes, outcome };
+                return Ok(Ticket { place: Arc::new(place), settled: false });
             }
             if !wait {
                 return Err(Refusal::retryable("queue_full", "the sending queue is full"));
@@ -72,7 +74,7 @@ impl Room {
 
 /// One request in the room. When the last of those who hold it lets it go, its room is free and whoever waits for the
 /// result has it.
-pub(super) struct Ticket {
+struct Place {
     room: Arc<Room>,
     size: u64,
     bytes: u64,
@@ -85,27 +87,56 @@ struct Outcome {
     refusal: Option<Refusal>,
 }
 
-impl Ticket {
-    /// Gets the result.
-    pub fn wait(&self) -> oneshot::Receiver<Result<(), Refusal>> {
-        let (sender, receiver) = oneshot::channel();
-        self.outcome().waiter = Some(sender);
-        receiver
-    }
-
-    /// Says that a part of it was refused; false if nobody waits for that.
-    pub fn refuse(&self, refusal: &Refusal) -> bool {
-        let mut outcome = self.outcome();
-        outcome.refusal.get_or_insert_with(|| refusal.clone());
-        outcome.waiter.is_some()
-    }
-
+impl Place {
     fn outcome(&self) -> std::sync::MutexGuard<'_, Outcome> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Answers for a part of a request. Unless it is settled the request is refused, whatever ended its task.
+pub(super) struct Ticket {
+    place: Arc<Place>,
+    settled: bool,
+}
+
+impl Clone for Ticket {
+    /// That of another part.
+    fn clone(&self) -> Self {
+        Self { place: self.place.clone(), settled: false }
+    }
+}
+
+impl Ticket {
+    /// Gets the result of the request.
+    pub fn wait(&self) -> oneshot::Receiver<Result<(), Refusal>> {
+        let (sender, receiver) = oneshot::channel();
+        self.place.outcome().waiter = Some(sender);
+        receiver
+    }
+
+    /// Says that the part came to a good end, or that others answer for all of it.
+    pub fn settle(mut self) {
+        self.settled = true;
+    }
+
+    /// Says that it was refused; false if nobody waits for that.
+    pub fn refuse(mut self, refusal: &Refusal) -> bool {
+        self.settled = true;
+        let mut outcome = self.place.outcome();
+        outcome.refusal.get_or_insert_with(|| refusal.clone());
+        outcome.waiter.is_some()
+    }
+}
+
 impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.place.outcome().refusal.get_or_insert_with(lost);
+        }
+    }
+}
+
+impl Drop for Place {
     fn drop(&mut self) {
         let mut used = self.room.used.lock().unwrap_or_else(PoisonError::into_inner);
         used.size -= self.size;
