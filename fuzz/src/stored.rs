@@ -1,6 +1,6 @@
 //! Files of the on-disk queue.
 
-use gymrun::collector::fuzzing::{store_request, stored_request};
+use gymrun::collector::fuzzing::{store_request, stored_folder, stored_request};
 use gymrun::otlp::Signal;
 
 /// What a header refers to.
@@ -9,10 +9,13 @@ const CREDENTIALS: [(&str, &str); 2] = [("TOKEN", "t0ken-0f-the-fuzz"), ("SHORT"
 /// A file as it is, and one whose request is packed first: a line of JSON, then the request.
 ///
 /// What can be read can be stored again unless a secret is in a place from which it cannot be taken; then it has the
-/// same items, and no file has a secret that is long enough to be searched for.
+/// same items, and no file has a secret that is long enough to be searched for. Twice in a folder, it is two requests there,
+/// whatever they say of themselves.
 pub fn stored(input: &[u8]) {
     let line = input.iter().position(|byte| *byte == b'\n').map_or(input.len(), |end| end + 1);
     let (head, request) = input.split_at(line);
+    let (files, _) = stored_folder(&[input, input]).expect("a folder");
+    assert_eq!(files, 2);
     let packed = zstd::bulk::compress(request, 1).expect("memory");
     for file in [input, &[head, &packed].concat()] {
         for signal in Signal::ALL {

@@ -51,7 +51,9 @@ impl Counters {
             counts.insert(component.to_owned(), BTreeMap::new());
         }
         if let Some(of_component) = counts.get_mut(component) {
-            *of_component.entry((signal as u8, tally)).or_insert(0) += items as u64;
+            let count = of_component.entry((signal as u8, tally)).or_insert(0);
+            // What was stored says itself how much it is.
+            *count = count.saturating_add(items as u64);
         }
     }
 
@@ -94,7 +96,8 @@ impl Counters {
     pub fn total(&self, signal: Signal, tally: &Tally) -> u64 {
         let key = (signal as u8, tally.clone());
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.values().filter_map(|of_component| of_component.get(&key)).sum()
+        let of_all = counts.values().filter_map(|of_component| of_component.get(&key));
+        of_all.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Every count: component, signal, what, how many; in a stable order.

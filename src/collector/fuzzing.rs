@@ -3,11 +3,13 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::counters::{Counters, Tally};
 use super::ottl::{Conditions, ErrorMode, Group, Level, Scene, Style, walk};
-use super::storage::{Credential, decode, encode};
+use super::storage::{Credential, Spool, decode, encode};
 use crate::collector::config::Config;
 use crate::collector::config::load;
 use crate::collector::config::source::Source;
@@ -51,6 +53,21 @@ pub fn stored_request(file: &[u8], signal: Signal, credentials: &[(&str, &str)])
 /// The file of the on-disk queue for a request; an error if it may not be stored.
 pub fn store_request(payload: Payload, credentials: &[(&str, &str)]) -> Result<Vec<u8>, String> {
     encode(payload, &credentials_of(credentials)).map_err(|error| error.to_string())
+}
+
+/// A folder in which each file is a stored request: how many there are and how many items they say to have, as a collector
+/// that starts there finds and counts them.
+pub fn stored_folder(files: &[&[u8]]) -> io::Result<(usize, u64)> {
+    let folder = tempfile::tempdir()?;
+    for (number, file) in files.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{number:012}.otlp")), file)?;
+    }
+    let spool = Spool::open(folder.path(), Arc::default())?;
+    let counters = Counters::default();
+    for component in ["one", "other"] {
+        counters.resume(component, Signal::Traces, spool.items());
+    }
+    Ok((spool.len(), counters.total(Signal::Traces, &Tally::Resumed)))
 }
 
 fn credentials_of(pairs: &[(&str, &str)]) -> Vec<Credential> {

@@ -85,7 +85,8 @@ impl Spool {
                 entries.files.insert(number, metadata.len());
                 entries.bytes = entries.bytes.saturating_add(metadata.len());
                 // One that cannot be read is named when it is its turn.
-                entries.items_at_start += read_head(&path).map_or(0, |head| head.items);
+                let items = read_head(&path).map_or(0, |head| head.items);
+                entries.items_at_start = entries.items_at_start.saturating_add(items);
             } else if entry_is_unfinished(&path) {
                 // The folder is ours alone: whoever began it was killed, and it is no request.
                 fs::remove_file(&path)?;
@@ -137,12 +138,13 @@ impl Spool {
             }
             let number = entries.next;
             entries.next = number.checked_add(1).ok_or_else(|| io::Error::other("there is no further number"))?;
-            entries.bytes += size;
+            entries.bytes = entries.bytes.saturating_add(size);
             number
         };
         let written = write_whole(&self.path_of(number), &bytes, 0o600);
         if written.is_err() {
-            self.entries().bytes -= size;
+            let mut entries = self.entries();
+            entries.bytes = entries.bytes.saturating_sub(size);
         }
         written.map(|()| Put { number, size })
     }
@@ -191,7 +193,7 @@ impl Spool {
     fn forget(&self, file: &Path) {
         let mut entries = self.entries();
         if let Some(size) = number_of(file).and_then(|number| entries.files.remove(&number)) {
-            entries.bytes -= size;
+            entries.bytes = entries.bytes.saturating_sub(size);
         }
     }
 
@@ -350,5 +352,17 @@ mod tests {
         fs::rename(file(&last), file(&name_of(u64::MAX))).expect("renames");
         let error = Spool::open(folder.path(), Arc::default()).err().expect("no number comes after it");
         assert!(error.to_string().contains("18446744073709551615.otlp"), "{error}");
+    }
+
+    /// What heads say is foreign: it is no reason to end.
+    #[test]
+    fn heads_with_huge_numbers_count_as_many() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for number in 0..3 {
+            let head = format!("{{\"signal\":\"traces\",\"items\":{},\"removed\":[]}}\n", usize::MAX);
+            fs::write(folder.path().join(name_of(number)), head).expect("writes");
+        }
+        let spool = Spool::open(folder.path(), Arc::default()).expect("opens");
+        assert_eq!((spool.items(), spool.len()), (usize::MAX, 3));
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn register(sender: &Sender, room: Option<Arc<Room>>) {
     context.shared.get::<Meters>().add(move |families| {
         let count = |tally| counters.of(&context.name, signal, &tally);
         // What an endpoint left out of what it accepted counts as sent there.
-        let sent = count(Tally::Sent) + count(Tally::Rejected);
+        let sent = count(Tally::Sent).saturating_add(count(Tally::Rejected));
         read(&meter, &id, signal, sent, &endpoint, families);
         if let Some(room) = &room {
             let (size, capacity) = room.fill();
