@@ -321,7 +321,7 @@ impl Context {
     /// beginning, where the words of others make it long.
     pub fn failed(&self, text: &str) {
         let text = &excerpt(&self.log.secrets().mask(text), LONGEST_ERROR);
-        self.counters.set_last_error(&format!("{}: {text}", self.name));
+        self.counters.set_last_error(&self.name, text, self.log.secrets());
         self.log.limited(text);
     }
 }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use super::config::secrets::Secrets;
 use super::owed::Debts;
 use crate::otlp::Signal;
 
@@ -116,14 +117,29 @@ impl Counters {
         rows
     }
 
-    /// Keeps the newest error for the report.
-    pub fn set_last_error(&self, text: &str) {
-        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+    /// Keeps the newest error, a component's, for the report: without secrets, whoever's words it has.
+    pub fn set_last_error(&self, component: &str, text: &str, secrets: &Secrets) {
+        let text = secrets.mask(&format!("{component}: {text}"));
+        *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     }
 
     /// The newest error.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_error_shows_no_secret() {
+        let mut secrets = Secrets::default();
+        secrets.add("s3cr3t-t0ken");
+        let counters = Counters::default();
+        counters.set_last_error("exporters/x", "cannot read /job/s3cr3t-t0ken/000000000000.otlp", &secrets);
+        assert_eq!(counters.last_error().as_deref(), Some("exporters/x: cannot read /job/***/000000000000.otlp"));
     }
 }

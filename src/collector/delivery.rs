@@ -131,6 +131,7 @@ pub fn write(counters: &Counters, mut room: Reserved) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collector::config::secrets::Secrets;
 
     #[test]
     fn sums_and_parts() {
@@ -142,7 +143,7 @@ mod tests {
         counters.add("exporters/otlp_http", Signal::Traces, Tally::Dropped("http_400".into()), 2);
         counters.add("exporters/otlp_http", Signal::Traces, Tally::Dropped("shutdown".into()), 1);
         counters.add("processors/batch", Signal::Traces, Tally::Dropped("shutdown".into()), 2);
-        counters.set_last_error("exporters/otlp_http: 400");
+        counters.set_last_error("exporters/otlp_http", "400", &Secrets::default());
         let report = report(&counters);
         assert_eq!(
             report["traces"],

@@ -58,7 +58,9 @@ fn read(section: &mut Section<'_>, tolerant: bool) -> Option<Retry> {
     if !(0.0..=1.0).contains(&retry.randomization) {
         section.problem("randomization_factor", Problem::new("`randomization_factor` is not between 0 and 1"));
     }
-    if retry.multiplier < 0.0 || !retry.multiplier.is_finite() {
+    if !retry.multiplier.is_finite() {
+        section.problem("multiplier", Problem::new("`multiplier` is no finite number"));
+    } else if retry.multiplier < 0.0 {
         section.problem("multiplier", Problem::new("`multiplier` is negative"));
     }
     let bounds = [("initial_interval", retry.initial), ("max_interval", retry.largest)];
@@ -70,6 +72,9 @@ fn read(section: &mut Section<'_>, tolerant: bool) -> Option<Retry> {
 
 /// An endpoint that asks for a longer pause is asked again after this.
 const LONGEST_ASKED: Duration = Duration::from_hours(24);
+
+/// Between two tries, whatever the settings say: no endpoint needs more of them.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The pauses of one request.
 pub(super) struct Backoff {
@@ -87,7 +92,7 @@ impl Backoff {
         let spread = self.retry.randomization * (2.0 * draw - 1.0);
         let pause = scaled(self.interval, 1.0 + spread);
         self.interval = scaled(self.interval, self.retry.multiplier).min(self.retry.largest);
-        let pause = pause.max(asked.unwrap_or_default().min(LONGEST_ASKED));
+        let pause = pause.max(asked.unwrap_or_default().min(LONGEST_ASKED)).max(SHORTEST_PAUSE);
         let in_time = self.retry.longest.is_zero() || elapsed.saturating_add(pause) <= self.retry.longest;
         in_time.then_some(pause)
     }
@@ -100,6 +105,7 @@ fn scaled(duration: Duration, factor: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collector::fuzzing::load_config;
 
     #[test]
     fn grows_to_the_largest_obeys_the_endpoint_and_ends() {
@@ -111,6 +117,34 @@ mod tests {
         assert_eq!(backoff.next(seconds(12), Some(seconds(40)), 0.0), Some(seconds(40)));
         assert_eq!(backoff.next(seconds(30), Some(seconds(40)), 0.0), None);
         assert_eq!(backoff.next(seconds(58), None, 0.0), None);
+    }
+
+    #[test]
+    fn no_pause_is_none() {
+        let none = Duration::ZERO;
+        for (initial, largest, randomization) in
+            [(none, none, 0.0), (none, none, 1.0), (Duration::from_secs(5), none, 1.0)]
+        {
+            let retry = Retry { initial, largest, randomization, longest: none, ..Retry::default() };
+            let mut backoff = Backoff::new(retry);
+            for _ in 0..5 {
+                assert_eq!(backoff.next(none, None, 0.0), Some(SHORTEST_PAUSE));
+            }
+        }
+    }
+
+    #[test]
+    fn a_factor_is_called_what_it_is() {
+        for (factor, what) in [("-1", "is negative"), (".nan", "is no finite number"), ("-.inf", "is no finite number")]
+        {
+            let text = format!(
+                "receivers: {{otlp: {{protocols: {{http: }}}}}}\n\
+                 exporters: {{otlp_http: {{endpoint: 'http://x:1', retry_on_failure: {{multiplier: {factor}}}}}}}\n\
+                 service: {{pipelines: {{traces: {{receivers: [otlp], exporters: [otlp_http]}}}}}}\n"
+            );
+            let problems = load_config(&text, &|_| None).err().expect("a problem").to_string();
+            assert!(problems.contains(&format!("`multiplier` {what}")), "{factor}: {problems}");
+        }
     }
 
     #[test]

@@ -22,9 +22,6 @@ use crate::collector::owed::Owed;
 use crate::collector::storage::Spool;
 use crate::otlp::Payload;
 
-/// Between two tries, whatever the back-off says.
-const SHORTEST_REST: Duration = Duration::from_millis(50);
-
 /// So many in a row end a round in which the endpoint took nothing yet: it is the endpoint that is at fault, not they, and to
 /// read all that is stored again and again would only cost time.
 pub(super) const MOST_IN_VAIN: usize = 8;
@@ -121,7 +118,7 @@ impl Store {
         loop {
             if rests {
                 let pause = backoff.next(Duration::ZERO, round.pause, fastrand::f64()).unwrap_or(retry.largest);
-                self.rest(pause.max(SHORTEST_REST), round.own_fault).await;
+                self.rest(pause, round.own_fault).await;
             }
             round = self.round(round.next, &mut put_off).await;
             if round.decided {
@@ -228,7 +225,7 @@ impl Store {
     fn name(&self, what: &str) {
         let context = &self.sender.context;
         context.log.error(what);
-        context.counters.set_last_error(&format!("{}: {what}", context.name));
+        context.counters.set_last_error(&context.name, what, context.log.secrets());
     }
 }
 
