@@ -11,4 +11,4 @@ mod whole;
 pub use open::{open_file, open_log, read_file};
 pub use reserved::Reserved;
 pub use tail::{LogFiles, LogPlace, Unreadable};
-pub use whole::write_whole;
+pub use whole::{write_synced, write_whole};

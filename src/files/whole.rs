@@ -1,6 +1,6 @@
 //! The write.
 
-use std::fs::{DirBuilder, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
@@ -13,13 +13,28 @@ use tempfile::NamedTempFile;
 /// # Errors
 /// What the system says; what was there stays then.
 pub fn write_whole(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
+    write(path, contents, mode, false)
+}
+
+/// The same, and when it is done the file and its name are on the disk, whatever becomes of the machine.
+///
+/// # Errors
+/// What the system says. Either what was there stays then, or the file is whole and may be lost with the machine.
+pub fn write_synced(path: &Path, contents: &[u8], mode: u32) -> io::Result<()> {
+    write(path, contents, mode, true)
+}
+
+fn write(path: &Path, contents: &[u8], mode: u32, synced: bool) -> io::Result<()> {
     let directory = directory_of(path);
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut file = NamedTempFile::new_in(directory)?;
     file.write_all(contents)?;
     file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    if synced {
+        file.as_file().sync_all()?;
+    }
     file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    if synced { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
 /// The directory that a path is in.
@@ -35,14 +50,15 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::write_whole;
+    use super::{write_synced, write_whole};
 
     #[test]
     fn whole_with_its_mode_and_nothing_beside_it() {
         let scratch = tempfile::tempdir().expect("a directory");
         let path = scratch.path().join("new/x.json");
         for (contents, mode) in [("one", 0o600), ("two", 0o755)] {
-            write_whole(&path, contents.as_bytes(), mode).expect("writes");
+            let write = if contents == "one" { write_whole } else { write_synced };
+            write(&path, contents.as_bytes(), mode).expect("writes");
             assert_eq!(fs::read_to_string(&path).expect("reads"), contents);
             assert_eq!(fs::metadata(&path).expect("is there").permissions().mode() & 0o777, mode);
         }

@@ -10,4 +10,4 @@ mod storages;
 
 pub use credentials::{Credential, Credentials};
 pub use spool::{Spool, decode, encode};
-pub use storages::{Storages, Unclaimed};
+pub use storages::{Folder, Storages, Unclaimed};

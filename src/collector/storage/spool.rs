@@ -1,7 +1,8 @@
 //! The stored requests of one exporter and signal.
 //!
 //! A file is one line of JSON (what was taken out, how many items) and the request as zstd-compressed protobuf. Its name is
-//! a number: the smaller, the older. A file is whole or not there.
+//! a number: the smaller, the older. A file is whole or not there, however the process ends; when the machine fails, that
+//! holds for those that were [synced](Spool::synced).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 
 use super::credentials::{Credential, Removed, put_back, take_out};
 use crate::diag::counted;
-use crate::files::write_whole;
+use crate::files::{write_synced, write_whole};
 use crate::otlp::{Payload, Signal};
 
 /// The most bytes that one spool holds.
@@ -38,6 +39,7 @@ pub struct Spool {
     credentials: Arc<[Credential]>,
     entries: Mutex<Entries>,
     settled: watch::Sender<Option<Settled>>,
+    write: fn(&Path, &[u8], u32) -> io::Result<()>,
 }
 
 /// A request that is on disk already, for [`Spool::add`].
@@ -94,7 +96,14 @@ impl Spool {
         }
         let settled = if entries.files.is_empty() { Some(Settled { problem: None }) } else { None };
         let (folder, settled) = (folder.to_owned(), watch::Sender::new(settled));
-        Ok(Self { folder, credentials, entries: Mutex::new(entries), settled })
+        Ok(Self { folder, credentials, entries: Mutex::new(entries), settled, write: write_whole })
+    }
+
+    /// Whether a request is on the disk, and not only on its way there, when it counts as stored.
+    #[must_use]
+    pub fn synced(mut self, synced: bool) -> Self {
+        self.write = if synced { write_synced } else { write_whole };
+        self
     }
 
     /// Where it is.
@@ -141,8 +150,11 @@ impl Spool {
             entries.bytes = entries.bytes.saturating_add(size);
             number
         };
-        let written = write_whole(&self.path_of(number), &bytes, 0o600);
+        let file = self.path_of(number);
+        let written = (self.write)(&file, &bytes, 0o600);
         if written.is_err() {
+            // It counts as dropped: nobody shall send it.
+            let _ = fs::remove_file(&file);
             let mut entries = self.entries();
             entries.bytes = entries.bytes.saturating_sub(size);
         }
@@ -298,7 +310,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let credentials: Arc<[Credential]> =
             vec![Credential { variable: "T".into(), value: "s3cr3t-token".into() }].into();
-        let spool = Arc::new(Spool::open(&folder.path().join("a"), credentials.clone()).expect("opens"));
+        let spool = Spool::open(&folder.path().join("a"), credentials.clone()).expect("opens");
+        let spool = Arc::new(spool.synced(true));
         for count in [3, 1] {
             let mut payload = spans(count);
             Arc::make_mut(&mut payload.resources[0].resource).upsert("tenant", "s3cr3t-token");

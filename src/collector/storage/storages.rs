@@ -15,13 +15,22 @@ use crate::otlp::Signal;
 /// All storages of one collector ([`Shared::get`](crate::collector::component::Shared::get)).
 #[derive(Default)]
 pub struct Storages {
-    folders: Mutex<HashMap<String, PathBuf>>,
+    folders: Mutex<HashMap<String, Folder>>,
     spools: Mutex<Vec<(String, Arc<Spool>)>>,
+}
+
+/// What an extension opened.
+#[derive(Clone)]
+pub struct Folder {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether what is stored has to outlive the machine; see [`Spool::synced`].
+    pub synced: bool,
 }
 
 impl Storages {
     /// Makes a folder known under the id of its extension.
-    pub fn add(&self, id: &str, folder: PathBuf) {
+    pub fn add(&self, id: &str, folder: Folder) {
         self.folders.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), folder);
     }
 
@@ -34,9 +43,17 @@ impl Storages {
                 problem.hint("declare it under `extensions`, as `file_storage`, and name it in `service.extensions`")
             );
         };
-        let folder = folder.join(format!("{}~{}", file_name(&context.name), signal.name()));
-        let spool = Spool::open(&folder, context.shared.get::<Credentials>().all())
-            .map_err(|error| Problem::new(format!("cannot open the storage {}: {error}", folder.display())))?;
+        let synced = folder.synced;
+        let folder = folder.path.join(format!("{}~{}", file_name(&context.name), signal.name()));
+        let spool = Spool::open(&folder, context.shared.get::<Credentials>().all()).and_then(|spool| {
+            // Its folder, and the one in which it is, may be new.
+            for holder in folder.ancestors().skip(1).take(if synced { 2 } else { 0 }) {
+                fs::File::open(holder)?.sync_all()?;
+            }
+            Ok(spool.synced(synced))
+        });
+        let spool =
+            spool.map_err(|error| Problem::new(format!("cannot open the storage {}: {error}", folder.display())))?;
         let spool = Arc::new(spool);
         let mut spools = self.spools.lock().unwrap_or_else(PoisonError::into_inner);
         spools.push((format!("{} {}", context.name, signal.name()), spool.clone()));
@@ -51,11 +68,11 @@ impl Storages {
     /// Folders with requests that nobody here sends: of an exporter that was renamed or left out, or of a signal that it
     /// does not get any more. In the order of their names.
     pub fn unclaimed(&self) -> Vec<Unclaimed> {
-        let folders: Vec<PathBuf> =
+        let folders: Vec<Folder> =
             self.folders.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         let opened = self.opened();
         let mut unclaimed = Vec::new();
-        for entry in folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten() {
+        for entry in folders.iter().filter_map(|folder| fs::read_dir(&folder.path).ok()).flatten().flatten() {
             let folder = entry.path();
             if !opened.iter().any(|(_, spool)| spool.folder() == folder) {
                 let requests = requests_in(&folder);

@@ -10,7 +10,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::collector::component::{Context, Extension, Factory, Running, Signals};
 use crate::collector::config::section::Section;
 use crate::collector::deadline::Deadline;
-use crate::collector::storage::Storages;
+use crate::collector::storage::{Folder, Storages};
 use crate::diag::Problem;
 
 /// The kind.
@@ -21,20 +21,22 @@ struct Settings {
     directory: PathBuf,
     /// Make the directory if it is not there.
     create: bool,
+    /// What is stored outlives the machine.
+    synced: bool,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the form of a factory")]
 fn read(section: &mut Section<'_>) -> Option<Box<dyn Extension>> {
     let directory = section.text("directory").unwrap_or_else(|| "/var/lib/otelcol/file_storage".to_owned());
     let create = section.boolean("create_directory").unwrap_or(false);
+    let synced = section.boolean("fsync").unwrap_or(false);
     section.text("directory_permissions");
     // Of the reference's own format: its files are one database.
     section.duration("timeout");
-    section.boolean("fsync");
     for key in ["compaction", "recreate", "max_size"] {
         section.has(key);
     }
-    Some(Box::new(Settings { directory: directory.into(), create }))
+    Some(Box::new(Settings { directory: directory.into(), create, synced }))
 }
 
 impl Extension for Settings {
@@ -55,7 +57,7 @@ impl Extension for Settings {
                 problem.hint("a collector that still runs, or a `gymrun collector flush`: wait for its end")
             })?;
             let id = context.name.strip_prefix("extensions/").unwrap_or(&context.name);
-            context.shared.get::<Storages>().add(id, self.directory.clone());
+            context.shared.get::<Storages>().add(id, Folder { path: self.directory.clone(), synced: self.synced });
             Ok(Box::new(Locked { _lock: lock }) as Box<dyn Running>)
         })
     }
