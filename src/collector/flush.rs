@@ -8,13 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
-use super::component::{Context, Running, Shared};
+use super::component::{Context, Shared};
 use super::counters::{Counters, Tally};
 use super::deadline::Deadline;
 use super::exporters::EXPORTERS;
 use super::extensions::EXTENSIONS;
+use super::graph::{Named, shut};
 use super::log::{Level, Log, Sink};
 use super::storage::{Credentials, Spool, Storages};
 use super::tasks::until;
@@ -41,6 +44,9 @@ pub struct Flushed {
     /// Why they are.
     pub problems: Vec<String>,
 }
+
+/// What the end of each part may take beyond the limit.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// Sends what is stored, within `limit`. A job directory may have been moved: what is stored is looked for in `beside`, the
 /// folder of the configuration, under the last part of its configured path, before it is looked for there.
@@ -134,6 +140,58 @@ fn components(root: &Node, findings: &Findings) -> (Extensions, Exporters) {
     Section::read(findings, root, "", 1, read).unwrap_or_default()
 }
 
+/// What runs, and until when.
+struct Started {
+    extensions: Vec<Named>,
+    exporters: Vec<Named>,
+    deadline: Instant,
+}
+
+impl Started {
+    async fn start(
+        &mut self,
+        root: &Node,
+        extensions: Extensions,
+        exporters: Exporters,
+        base: &Context,
+    ) -> Result<(), Problem> {
+        let context = |name: String| {
+            let name: Arc<str> = name.into();
+            Context { log: base.log.named(name.clone()), name, ..base.clone() }
+        };
+        for Declared { id, component, .. } in extensions {
+            let Some(extension) = component else { continue };
+            let context = context(format!("extensions/{id}"));
+            let name = context.name.clone();
+            let running = self.in_time(&name, async move { extension.start(context).await }).await?;
+            self.extensions.push(Named { name, running });
+        }
+        for Declared { id, component, .. } in exporters {
+            let signals = signals(root, &id);
+            let Some(exporter) = component.filter(|_| !signals.is_empty()) else { continue };
+            let context = context(format!("exporters/{id}"));
+            let name = context.name.clone();
+            let built = self.in_time(&name, async move { exporter.start(context, &signals).await }).await?;
+            self.exporters.push(Named { name, running: built.running });
+        }
+        Ok(())
+    }
+
+    /// What a start gives; it may wait for a disk that does not answer.
+    async fn in_time<T: Send + 'static>(
+        &self,
+        name: &str,
+        start: impl Future<Output = Result<T, Problem>> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let runtime = Handle::current();
+        match until(self.deadline, spawn_blocking(move || runtime.block_on(start))).await {
+            Some(Ok(started)) => started,
+            Some(Err(error)) => Err(Problem::new(format!("{name}: {error} (please report this)"))),
+            None => Err(Problem::new(format!("{name} did not start in time: the disk may not answer"))),
+        }
+    }
+}
+
 async fn send(
     root: &Node,
     extensions: Extensions,
@@ -141,48 +199,36 @@ async fn send(
     base: &Context,
     limit: Duration,
 ) -> Result<Flushed, Problem> {
-    let context = |name: String| {
-        let name: Arc<str> = name.into();
-        Context { log: base.log.named(name.clone()), name, ..base.clone() }
-    };
     let deadline = Instant::now() + limit;
-    let mut running: Vec<Box<dyn Running>> = Vec::new();
-    for Declared { id, component, .. } in extensions {
-        if let Some(extension) = component {
-            running.push(extension.start(context(format!("extensions/{id}"))).await?);
-        }
-    }
-    let mut sending: Vec<Box<dyn Running>> = Vec::new();
-    for Declared { id, component, .. } in exporters {
-        let signals = signals(root, &id);
-        if let Some(exporter) = component.filter(|_| !signals.is_empty()) {
-            sending.push(exporter.start(context(format!("exporters/{id}")), &signals).await?.running);
-        }
-    }
+    let mut started = Started { extensions: Vec::new(), exporters: Vec::new(), deadline };
+    let start = started.start(root, extensions, exporters, base).await;
+    let Started { extensions, exporters, .. } = started;
+    let storages = base.shared.get::<Storages>();
     let mut ends = Vec::new();
-    for (name, spool) in base.shared.get::<Storages>().opened() {
+    for (name, spool) in if start.is_ok() { storages.opened() } else { Vec::new() } {
         let problem = match until(deadline, spool.settled()).await {
             Some(settled) => settled.problem,
             None => Some(format!("not done within {}", about(limit))),
         };
         ends.push((name, spool, problem));
     }
-    for exporter in sending {
-        exporter.shutdown(Deadline::fixed(Instant::now() + Duration::from_secs(1))).await;
-    }
-    let storages = base.shared.get::<Storages>();
+    shut(exporters, &Deadline::fixed(Instant::now() + MOMENT), base).await;
+    let list = spawn_blocking(move || storages.unclaimed());
+    let unclaimed = until(Instant::now() + MOMENT, list).await.and_then(Result::ok);
+    shut(extensions, &Deadline::fixed(Instant::now()), base).await;
+    start?;
     let left: usize = ends.iter().map(|(_, spool, _)| spool.len()).sum();
     // The last try may have brought what the first ones did not.
     let said = |(name, spool, problem): (String, Arc<Spool>, Option<String>)| {
-        problem.filter(|_| spool.len() > 0).map(|problem| format!("{name}: {problem}"))
+        problem.filter(|_| !spool.is_empty()).map(|problem| format!("{name}: {problem}"))
     };
     let mut problems: Vec<String> = ends.into_iter().filter_map(said).collect();
-    let unclaimed = storages.unclaimed();
+    if unclaimed.is_none() {
+        problems.push("what else is stored could not be listed in time".to_owned());
+    }
+    let unclaimed = unclaimed.unwrap_or_default();
     problems.extend(unclaimed.iter().map(ToString::to_string));
     let left = left + unclaimed.iter().map(|folder| folder.requests).sum::<usize>();
-    for extension in running {
-        extension.shutdown(Deadline::fixed(Instant::now())).await;
-    }
     Ok(Flushed { left, problems, ..counts(&base.counters) })
 }
 

@@ -28,9 +28,10 @@ use crate::otlp::{Payload, Signal};
 /// How long after the deadline a component may still need to notice it.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-struct Named {
-    name: Arc<str>,
-    running: Box<dyn Running>,
+/// A running component.
+pub(super) struct Named {
+    pub name: Arc<str>,
+    pub running: Box<dyn Running>,
 }
 
 /// The running components, in the groups in which they are stopped.
@@ -167,7 +168,7 @@ impl Graph {
 }
 
 /// Stops some components side by side and names those that did not end in time.
-async fn shut(components: Vec<Named>, deadline: &Deadline, base: &Context) {
+pub(super) async fn shut(components: Vec<Named>, deadline: &Deadline, base: &Context) {
     join_all(components.into_iter().map(|Named { name, running }| async move {
         let late = async {
             deadline.passed().await;

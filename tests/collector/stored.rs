@@ -132,3 +132,32 @@ async fn data_is_kept_when_only_its_sender_is_refused() {
         }
     }
 }
+
+/// A disk that does not answer (a pipe in the place of the lock) does not hold a flush for longer than it may take.
+#[tokio::test]
+async fn a_flush_ends_in_time_where_the_disk_hangs() {
+    let collector = dead(free_port(), 1).await;
+    let lock = collector.path("queue/lock");
+    fs::remove_file(&lock).expect("removes");
+    nix::unistd::mkfifo(&lock, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let (code, said) = Flush::start(collector.folder.path(), 1, &OWN).ended().await;
+    assert!(code == 1 && said.contains("extensions/file_storage did not start in time"), "{said}");
+}
+
+/// One exporter that cannot start does not leave another one in the middle of its work.
+#[tokio::test]
+async fn what_was_started_is_stopped_when_the_next_cannot_start() {
+    let port = free_port();
+    let collector = dead(port, 1).await;
+    let file = collector.path("collector.yaml");
+    let text = fs::read_to_string(&file).expect("reads");
+    let other = "  otlp_http/z: {endpoint: 'http://127.0.0.1:1', sending_queue: {storage: file_storage}}\nservice:\n";
+    let text =
+        text.replace("service:\n", other).replace("exporters: [otlp_http]", "exporters: [otlp_http, otlp_http/z]");
+    fs::write(&file, text).expect("writes");
+    fs::write(collector.path("queue/exporters~otlp_http~z~logs"), "in the way").expect("writes");
+    let sink = Sink::start_at(port, vec![GOOD]).await;
+    let (code, said) = Flush::start(collector.folder.path(), 30, &OWN).ended().await;
+    assert!(code == 1 && said.contains("cannot open the storage"), "{said}");
+    assert_eq!(sink.seen().len() + stored(collector.folder.path()).len(), 3, "{said}");
+}
