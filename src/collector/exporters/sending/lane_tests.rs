@@ -129,9 +129,9 @@ async fn data_that_nobody_decided_about_is_refused() {
         let (result, part) = (ticket.wait(), ticket.clone());
         part.settle();
         if settled {
-            ticket.settle()
+            ticket.settle();
         } else {
-            drop(ticket)
+            drop(ticket);
         }
         let refusal = result.await.expect("a result").err();
         assert_eq!(refusal.as_ref().map(|refusal| refusal.reason.as_ref()), reason);

@@ -18,9 +18,12 @@ use crate::collector::storage::Spool;
 use crate::collector::testing::{context, eventually, spans};
 use crate::otlp::{Payload, Signal};
 
-/// Answers by how many items a request has, and how many came before it.
+/// By how many items a request has, and how many came before it.
+type Answer = fn(usize, usize) -> Outcome;
+
+/// The endpoint.
 struct Endpoint {
-    answer: fn(usize, usize) -> Outcome,
+    answer: Answer,
     /// The items of all requests.
     seen: Mutex<Vec<usize>>,
 }
@@ -66,12 +69,14 @@ struct Scene {
 
 impl Scene {
     /// Requests of 1, 2, ... `requests` items are stored.
-    async fn new(requests: usize, answer: fn(usize, usize) -> Outcome) -> Self {
+    async fn new(requests: usize, answer: Answer) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let spool = Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        let open = || Arc::new(Spool::open(folder.path(), Arc::default()).expect("opens"));
+        let former = open();
         for items in 1..=requests {
-            spool.add(spool.put(spans(items)).await.expect("stores"));
+            former.add(former.put(spans(items)).await.expect("stores"));
         }
+        let spool = open();
         let endpoint = Arc::new(Endpoint { answer, seen: Mutex::default() });
         let (stop, tasks, context) = (Stop::default(), TaskTracker::new(), context("exporters/x"));
         let moment = Duration::from_millis(1);
@@ -146,7 +151,7 @@ async fn nor_do_many() {
 /// What the endpoint says of all ends a round, and so do some tries in vain: nothing is gained by reading all that is stored.
 #[tokio::test]
 async fn an_endpoint_that_takes_nothing_is_not_asked_for_all() {
-    let answers: [(fn(usize, usize) -> Outcome, usize); 3] =
+    let answers: [(Answer, usize); 3] =
         [(|_, _| later(None), MOST_IN_VAIN), (|_, _| later(Some(Duration::from_secs(1))), 1), (|_, _| of_sender(), 1)];
     for (answer, tries) in answers {
         let scene = Scene::new(3 * MOST_IN_VAIN, answer).await;
@@ -169,5 +174,16 @@ async fn after_an_outage_the_order_is_kept() {
     assert_eq!(seen[MOST_IN_VAIN + 2..][..wanted.len()], wanted);
     assert_eq!(seen[MOST_IN_VAIN + 2 + wanted.len()..], tried_in_vain);
     assert_eq!(scene.spool.settled().await.problem, None);
+    scene.end().await;
+}
+
+/// Whoever waits for the end of it is told at once that waiting does not help.
+#[tokio::test]
+async fn a_sender_that_is_refused_is_an_end() {
+    let scene = Scene::new(2, |_, _| of_sender()).await;
+    scene.store.send(Begin::AtOnce);
+    let settled =
+        tokio::time::timeout(Duration::from_mins(1), scene.spool.settled()).await.expect("before it is given up");
+    assert_eq!(settled.problem.as_deref(), Some("status 401"));
     scene.end().await;
 }
