@@ -34,7 +34,8 @@ pub fn to_node(lua: &Lua, value: &Value, location: &Location, path: &str, hooks:
 
 /// What is known of a table.
 struct Inspected {
-    data: Table,
+    /// The table behind the proxy, if it is one.
+    data: Option<Table>,
     list: bool,
     location: Option<Location>,
     foreign_metatable: bool,
@@ -46,7 +47,7 @@ fn inspect(host: &Host, table: &Table, enclosing: &Location) -> mlua::Result<Ins
     let list = prelude.lists.raw_get::<Option<bool>>(table)?.unwrap_or_default();
     let Some(info) = prelude.hidden.raw_get::<Option<Table>>(table)? else {
         let foreign_metatable = table.metatable().is_some();
-        return Ok(Inspected { data: table.clone(), list, location: None, foreign_metatable });
+        return Ok(Inspected { data: None, list, location: None, foreign_metatable });
     };
     let location = match info.raw_get::<Option<LuaString>>("file")? {
         Some(file) => {
@@ -56,7 +57,7 @@ fn inspect(host: &Host, table: &Table, enclosing: &Location) -> mlua::Result<Ins
         }
         None => None,
     };
-    Ok(Inspected { data: info.raw_get("data")?, list, location, foreign_metatable: false })
+    Ok(Inspected { data: Some(info.raw_get("data")?), list, location, foreign_metatable: false })
 }
 
 /// The table behind a proxy, or the table itself.
@@ -136,6 +137,7 @@ impl Conversion<'_> {
         depth: usize,
     ) -> mlua::Result<Option<Node>> {
         let Inspected { data, list, location: own, foreign_metatable } = inspect(&self.host, table, location)?;
+        let data = data.as_ref().unwrap_or(table);
         let location = own.unwrap_or_else(|| location.clone());
         if foreign_metatable {
             return Ok(self.refuse("is a table with a metatable; give a plain table", &location, path));
