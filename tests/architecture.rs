@@ -95,6 +95,7 @@ const MAY_READ_THE_WALL_CLOCK: &[(&str, &str)] = &[
     ("src/collector/connectors/span_metrics/connector.rs", "timestamps of data"),
     ("src/collector/exporters/file/output.rs", "names of rotated files, and their age in days"),
     ("src/collector/exporters/otlp_http/answer.rs", "a pause that an endpoint gives as a date"),
+    ("src/supervisor/log_watch.rs", "whether a directory has the same time as before, and no more"),
 ];
 
 #[test]
