@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
@@ -35,6 +36,8 @@ pub(super) struct Output {
     file: File,
     size: u64,
     rotation: Option<Rotation>,
+    /// Before that no other try is made to put it aside: the last one failed.
+    rotates_again: Option<Instant>,
     /// Where the file must be cut off if nothing more of the message that was begun is written.
     torn_from: Option<u64>,
     buffer: Vec<u8>,
@@ -51,6 +54,8 @@ pub(super) struct Written {
     pub failure: Option<io::Error>,
     /// The bytes of the file that was there before, if somebody removed it: these messages are in a new one.
     pub removed: Option<u64>,
+    /// Why the file, which is full, could not be put aside: it grows on.
+    pub unrotated: Option<io::Error>,
 }
 
 /// Why a message is not in the file.
@@ -61,6 +66,18 @@ pub(super) enum Broken {
     /// A defect of the collector.
     Panicked,
 }
+
+/// What was done with a file whose last message was not whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Mended {
+    /// So many bytes were cut off.
+    Cut(u64),
+    /// No message of it is whole: it has this name now.
+    PutAside(PathBuf),
+}
+
+/// Between two tries to put a file aside.
+const BETWEEN_ROTATIONS: Duration = Duration::from_secs(1);
 
 /// From this size on the buffer is written.
 const PART: usize = 256 << 10;
@@ -79,7 +96,8 @@ impl Output {
         }
         let file = open_to_append(path)?;
         let size = file.metadata()?.len();
-        let output = Self { path: path.to_owned(), file, size, rotation, torn_from: None, buffer: Vec::new() };
+        let path = path.to_owned();
+        let output = Self { path, file, size, rotation, rotates_again: None, torn_from: None, buffer: Vec::new() };
         output.remove_old();
         Ok(output)
     }
@@ -96,6 +114,28 @@ impl Output {
             self.append(&mut b"\n".to_vec(), None)?;
         }
         Ok(torn)
+    }
+
+    /// Mends the end of a regular file of messages with lengths in front, if the last one is not whole: whoever wrote it was
+    /// killed, and nothing behind it could be read. Gives what was done.
+    pub fn end_message(&mut self) -> io::Result<Option<Mended>> {
+        if !self.file.metadata()?.is_file() {
+            return Ok(None);
+        }
+        let whole = whole_messages(&File::open(&self.path)?, self.size)?;
+        if whole == self.size {
+            return Ok(None);
+        }
+        if whole == 0 {
+            // It may be something else.
+            let aside = free_name(&self.path, &TimeZone::UTC, "torn");
+            fs::rename(&self.path, &aside)?;
+            (self.file, self.size) = (open_to_append(&self.path)?, 0);
+            return Ok(Some(Mended::PutAside(aside)));
+        }
+        self.file.set_len(whole)?;
+        let cut = std::mem::replace(&mut self.size, whole) - whole;
+        Ok(Some(Mended::Cut(cut)))
     }
 
     /// Writes messages. `encode` appends one of them and calls what it is given between its parts.
@@ -169,8 +209,12 @@ impl Output {
                 let alone = buffer.split_off(begin);
                 self.append(buffer, None)?;
                 written.decided += std::mem::take(&mut gathered);
-                if self.size > 0 {
-                    self.rotate()?;
+                if self.size > 0 && self.rotates_again.is_none_or(|time| time <= Instant::now()) {
+                    self.rotates_again = None;
+                    if let Err(error) = self.rotate() {
+                        self.rotates_again = Some(Instant::now() + BETWEEN_ROTATIONS);
+                        written.unrotated = Some(error);
+                    }
                 }
                 *buffer = alone;
             }
@@ -237,22 +281,12 @@ impl Output {
 
     fn rotate(&mut self) -> io::Result<()> {
         let Some(rotation) = &self.rotation else { return Ok(()) };
-        let zone = zone(rotation);
-        let mut time = Timestamp::now();
-        let backup = loop {
-            let (prefix, extension) = name_parts(&self.path);
-            let time_text = time.to_zoned(zone.clone()).strftime(TIME).to_string();
-            let name = self.path.with_file_name(format!("{prefix}-{time_text}-size{extension}"));
-            if !name.exists() {
-                break name;
-            }
-            time += jiff::SignedDuration::from_millis(1);
-        };
+        let backup = free_name(&self.path, &zone(rotation), "size");
         fs::rename(&self.path, &backup)?;
         match open_to_append(&self.path) {
             Ok(file) => (self.file, self.size) = (file, 0),
             Err(error) => {
-                // The open file has its name back, so the next message tries again.
+                // The open file has its name back, and is written on.
                 let _ = fs::rename(&backup, &self.path);
                 return Err(error);
             }
@@ -296,6 +330,35 @@ impl Output {
 
 fn zone(rotation: &Rotation) -> TimeZone {
     if rotation.local_time { TimeZone::system() } else { TimeZone::UTC }
+}
+
+/// The bytes of the messages that are whole, each with four bytes of length in front.
+fn whole_messages(file: &File, size: u64) -> io::Result<u64> {
+    let mut end = 0;
+    let mut length = [0; 4];
+    while end + 4 <= size {
+        file.read_exact_at(&mut length, end)?;
+        let next = end + 4 + u64::from(u32::from_be_bytes(length));
+        if next > size {
+            break;
+        }
+        end = next;
+    }
+    Ok(end)
+}
+
+/// A name with the time that no file has yet.
+fn free_name(path: &Path, zone: &TimeZone, word: &str) -> PathBuf {
+    let (prefix, extension) = name_parts(path);
+    let mut time = Timestamp::now();
+    loop {
+        let time_text = time.to_zoned(zone.clone()).strftime(TIME).to_string();
+        let name = path.with_file_name(format!("{prefix}-{time_text}-{word}{extension}"));
+        if !name.exists() {
+            return name;
+        }
+        time += jiff::SignedDuration::from_millis(1);
+    }
 }
 
 fn open_to_append(path: &Path) -> io::Result<File> {

@@ -171,3 +171,48 @@ fn a_file_with_rotation_goes_on_where_it_was() {
     assert!(output.write(["after\n"], plain).failure.is_none());
     assert_eq!(fs::read_to_string(&path).expect("reads"), "before\nafter\n");
 }
+
+#[test]
+fn messages_with_lengths_go_on_after_the_last_whole_one() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x.bin");
+    let message = |text: &str| [&u32::try_from(text.len()).expect("short").to_be_bytes(), text.as_bytes()].concat();
+    let (one, two) = (message("one"), message("second"));
+    let whole = [one.as_slice(), &two].concat();
+    for end in 0..=whole.len() {
+        fs::write(&path, &whole[..end]).expect("writes");
+        let mut output = Output::open(&path, true, None).expect("opens");
+        let kept = [0, one.len(), whole.len()].into_iter().filter(|kept| *kept <= end).max().expect("one");
+        match output.end_message().expect("mends") {
+            None => assert_eq!(end, kept),
+            Some(Mended::Cut(bytes)) => assert!(kept > 0 && bytes == (end - kept) as u64),
+            Some(Mended::PutAside(aside)) => {
+                assert_eq!((kept, fs::read(&aside).expect("kept")), (0, whole[..end].to_vec()));
+                fs::remove_file(aside).expect("removes");
+            }
+        }
+        let written = output.write(["+"], plain);
+        assert!(written.failure.is_none());
+        assert_eq!(fs::read(&path).expect("reads"), [&whole[..kept], b"+"].concat(), "{end}");
+    }
+}
+
+#[test]
+fn a_full_file_that_cannot_be_put_aside_is_written_on() {
+    let directory = tempfile::tempdir().expect("directory");
+    let path = directory.path().join("x.jsonl");
+    let rotation = Rotation { largest: 3, days: 0, backups: 0, local_time: false };
+    let mut output = Output::open(&path, true, Some(rotation)).expect("opens");
+    // Where the folder has another name there is nothing to rename, and nowhere to make a new file.
+    let moved = directory.path().with_extension("moved");
+    fs::rename(directory.path(), &moved).expect("renames");
+    let written = output.write(["a\n", "b\n", "c\n"], plain);
+    assert!(written.unrotated.is_some() && written.failure.is_none());
+    assert_eq!(written.decided, 3);
+    fs::rename(&moved, directory.path()).expect("renames");
+    assert_eq!(fs::read_to_string(&path).expect("reads"), "a\nb\nc\n");
+    output.rotates_again = Some(Instant::now());
+    assert!(output.write(["d\n"], plain).unrotated.is_none());
+    assert_eq!(fs::read_to_string(&path).expect("reads"), "d\n");
+    assert_eq!(names(directory.path()).len(), 2);
+}

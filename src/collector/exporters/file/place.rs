@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::config::Settings;
-use super::output::Output;
+use super::output::{Mended, Output};
 use crate::collector::component::Context;
 use crate::collector::log::Log;
 
@@ -57,6 +57,16 @@ impl Place {
         if form.is_lines() && output.end_line()? {
             let path = path.display();
             self.log.warn(&format!("the last line of {path} had no end (was its writer killed?): a new one begins"));
+        }
+        if !form.is_lines()
+            && let Some(mended) = output.end_message()?
+        {
+            let what = match mended {
+                Mended::Cut(bytes) => format!("its {bytes} bytes are cut off, since nothing behind them could be read"),
+                Mended::PutAside(aside) => format!("nothing of it could be read, and it is {} now", aside.display()),
+            };
+            self.log
+                .warn(&format!("the last message of {} is not whole (was its writer killed?): {what}", path.display()));
         }
         paths().insert(self.key.clone());
         Ok(output)

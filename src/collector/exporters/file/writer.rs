@@ -221,6 +221,9 @@ impl Writer {
                 "{path} was removed while it was being written, and {gone} gone with it: what comes goes to a new file"
             ));
         }
+        if let (Some(error), Some(Message { context, .. })) = (&written.unrotated, messages.first()) {
+            context.log.warn(&format!("{} cannot be put aside and grows on: {error}", self.path.display()));
+        }
         for (place, Message { context, signal, items, owed }) in messages.into_iter().enumerate() {
             owed.settled();
             match written.broken.get(&place).or((place >= written.decided).then_some(&why)) {
