@@ -32,6 +32,8 @@ pub(super) struct Engine<H> {
     failures: Vec<Option<String>>,
     /// Why each unit ended, if it has and nobody asked it to.
     explanations: Vec<Option<String>>,
+    /// The number of the last look back at each unit.
+    looks: Vec<u64>,
     /// Of each unit that did not get ready, or hangs.
     answers: Vec<Answer>,
     /// Of each unit that may be started again.
@@ -79,6 +81,7 @@ impl<H: Host> Engine<H> {
         let pace = watch::Sender::new(Pace::Leisurely);
         let failures = vec![None; plan.units.len()];
         let explanations = failures.clone();
+        let looks = vec![0; plan.units.len()];
         let answers = vec![Answer::default(); plan.units.len()];
         let restarts = plan.units.iter().map(|unit| Restarts::of(unit.on_exit)).collect();
         Self {
@@ -92,6 +95,7 @@ impl<H: Host> Engine<H> {
             clocks,
             failures,
             explanations,
+            looks,
             answers,
             restarts,
             finished: false,
@@ -148,7 +152,8 @@ impl<H: Host> Engine<H> {
         let event = match report {
             Report::Spawned { unit, pid } => {
                 self.clocks[unit] = Clock { since: Some(Instant::now()), pid };
-                self.explanations[unit] = None;
+                // What is found out of a former life now is only said.
+                (self.explanations[unit], self.looks[unit]) = (None, 0);
                 self.host.heard(unit, true);
                 self.outbox.say(EventKind::ProcessStarted {
                     process: self.name(unit),
@@ -195,11 +200,11 @@ impl<H: Host> Engine<H> {
                 self.outbox.say(EventKind::ProcessKilled { process: self.name(unit), processes });
                 return Some(Input::Killed(unit));
             }
-            Report::LookedBack { unit, lines, explanation } => {
-                if let Some(explanation) = &explanation {
-                    self.explanations[unit] = Some(explanation.text.clone());
+            Report::LookedBack { unit, look, lines, explanation } => {
+                if self.looks[unit] == look {
+                    self.explanations[unit] = explanation.as_ref().map(|explanation| explanation.text.clone());
                 }
-                self.outbox.fill(unit, lines, explanation);
+                self.outbox.fill(look, lines, explanation);
                 return None;
             }
             Report::Warning { unit, message, hint } => {
@@ -225,8 +230,8 @@ impl<H: Host> Engine<H> {
 
     /// Says something that shows the end of a unit's log, or why it ended.
     fn say_after_look(&mut self, unit: UnitId, kind: EventKind, lines: bool, ended: Option<ExitStatus>) {
-        self.outbox.say_after_look(unit, kind);
-        self.host.look_back(unit, lines, ended);
+        self.looks[unit] = self.outbox.say_after_look(kind);
+        self.host.look_back(unit, self.looks[unit], lines, ended);
     }
 
     fn perform(&mut self, action: Action) {

@@ -108,6 +108,8 @@ pub enum Report {
     LookedBack {
         /// The unit.
         unit: UnitId,
+        /// The number of the look.
+        look: u64,
         /// What it has written last.
         lines: Vec<String>,
         /// Why it ended.
@@ -150,5 +152,5 @@ pub trait Host {
     fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
     /// Reads the end of a unit's log, with all that it has written by now, if there is to be one, and finds out why it ended
     /// in that way, if it has: `LookedBack`, always.
-    fn look_back(&mut self, unit: UnitId, lines: bool, ended: Option<ExitStatus>);
+    fn look_back(&mut self, unit: UnitId, look: u64, lines: bool, ended: Option<ExitStatus>);
 }

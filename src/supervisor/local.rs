@@ -379,7 +379,7 @@ impl Host for LocalHost {
         }
     }
 
-    fn look_back(&mut self, unit: UnitId, lines: bool, ended: Option<ExitStatus>) {
+    fn look_back(&mut self, unit: UnitId, look: u64, lines: bool, ended: Option<ExitStatus>) {
         let slot = Arc::clone(&self.slots[unit]);
         let disk = Arc::clone(&self.disk);
         let reports = self.reports.clone();
@@ -391,7 +391,7 @@ impl Host for LocalHost {
             disk.look_aside().await;
             let (lines, explanation) = coroner.look_back(&slot, lines, death).await;
             let explanation = witness.explain(ended, explanation).await;
-            let _ = reports.send(Report::LookedBack { unit, lines, explanation });
+            let _ = reports.send(Report::LookedBack { unit, look, lines, explanation });
         });
     }
 }

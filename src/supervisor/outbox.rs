@@ -3,20 +3,20 @@
 
 use std::collections::VecDeque;
 
-use super::machine::UnitId;
 use crate::events::{EventKind, Explanation, Sink};
 
 /// What the engine says.
 #[derive(Debug)]
 pub(super) struct Outbox {
     sink: Sink,
-    /// With the unit that is being looked back at.
-    waiting: VecDeque<(Option<UnitId>, EventKind)>,
+    /// With the number of the look that it waits for.
+    waiting: VecDeque<(Option<u64>, EventKind)>,
+    looks: u64,
 }
 
 impl Outbox {
     pub(super) fn new(sink: Sink) -> Self {
-        Self { sink, waiting: VecDeque::new() }
+        Self { sink, waiting: VecDeque::new(), looks: 0 }
     }
 
     /// Says something.
@@ -25,14 +25,17 @@ impl Outbox {
         self.flush();
     }
 
-    /// Says something once a unit was looked back at.
-    pub(super) fn say_after_look(&mut self, unit: UnitId, kind: EventKind) {
-        self.waiting.push_back((Some(unit), kind));
+    /// Says something once a unit was looked back at: the number of that look. One that is started again may die again while
+    /// the looks at its former lives are not over, and the later is not always over later.
+    pub(super) fn say_after_look(&mut self, kind: EventKind) -> u64 {
+        self.looks += 1;
+        self.waiting.push_back((Some(self.looks), kind));
+        self.looks
     }
 
-    /// A unit was looked back at.
-    pub(super) fn fill(&mut self, unit: UnitId, lines: Vec<String>, why: Option<Explanation>) {
-        if let Some((wait, kind)) = self.waiting.iter_mut().find(|(wait, _)| *wait == Some(unit)) {
+    /// A look is over.
+    pub(super) fn fill(&mut self, look: u64, lines: Vec<String>, why: Option<Explanation>) {
+        if let Some((wait, kind)) = self.waiting.iter_mut().find(|(wait, _)| *wait == Some(look)) {
             *wait = None;
             match kind {
                 EventKind::ProcessExited { last_lines, explanation, .. } => {
@@ -85,14 +88,14 @@ mod tests {
             last_lines: Vec::new(),
         };
         outbox.say(gone("a"));
-        outbox.say_after_look(1, late("b"));
-        outbox.say_after_look(2, late("c"));
+        // Of the same unit.
+        let (first, second) = (outbox.say_after_look(late("b")), outbox.say_after_look(late("b")));
         outbox.say(gone("d"));
         assert_eq!(*said.lock().expect("nobody panics here"), ["a"]);
-        outbox.fill(2, vec!["second".into()], None);
+        outbox.fill(second, vec!["second".into()], None);
         assert!(!outbox.is_empty());
-        outbox.fill(1, vec!["first".into()], None);
-        assert_eq!(*said.lock().expect("nobody panics here"), ["a", "b [\"first\"]", "c [\"second\"]", "d"]);
+        outbox.fill(first, vec!["first".into()], None);
+        assert_eq!(*said.lock().expect("nobody panics here"), ["a", "b [\"first\"]", "b [\"second\"]", "d"]);
         assert!(outbox.is_empty());
     }
 }
