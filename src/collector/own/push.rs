@@ -65,12 +65,13 @@ pub async fn start(push: Push, gatherer: Arc<Gatherer>, context: &Context) -> Re
 }
 
 impl Pushing {
-    /// Sends the last numbers, if there is time.
+    /// Sends the last numbers, if there is time. What is under way and the last ones have one try each.
     pub async fn stop(self, deadline: &Deadline) {
         self.stop.cancel();
+        // It has no queue and nothing to end, and does not try again from now on.
+        self.running.shutdown(deadline.clone()).await;
         if deadline.until(self.task).await.is_some() {
             deadline.until((self.last)()).await;
         }
-        self.running.shutdown(deadline.clone()).await;
     }
 }
