@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::harness::Collector;
+use crate::harness::{Collector, skip};
 use crate::{config, log, point, span_count, spans};
 
 /// Pipelines of all signals with these exporters.
@@ -46,6 +49,36 @@ async fn a_file_for_each_value_of_an_attribute_and_more_values_than_may_be_open(
     }
     let traces = &collector.delivery()["traces"];
     assert_eq!((&traces["written"], &traces["dropped"]), (&json!(24), &json!({"no_group": 2})));
+}
+
+/// As a rule without files says it, and by a name that the machine must know.
+#[tokio::test]
+async fn local_time_is_that_of_tz() {
+    for name in ["EST5", "America/New_York"] {
+        let zone = if name == "EST5" { TimeZone::posix(name) } else { TimeZone::get(name) };
+        let Ok(zone) = zone else {
+            skip("zoneinfo", "no time zones in /usr/share/zoneinfo");
+            continue;
+        };
+        let exporter =
+            "  file/r: {path: $OUT/r/x.jsonl, create_directory: true, rotation: {max_megabytes: 1, localtime: true}}";
+        let begin = Timestamp::now() - SignedDuration::from_secs(1);
+        let mut collector = Collector::start(&to(exporter, "file/r"), &[("TZ", name)]).await;
+        let health = reqwest::get(format!("http://127.0.0.1:{}/", collector.health)).await.expect("answers");
+        let health: Value = serde_json::from_str(&health.text().await.expect("a body")).expect("JSON");
+        let offset = begin.to_zoned(zone.clone()).strftime("%:z").to_string();
+        assert!(health["upSince"].as_str().is_some_and(|since| since.ends_with(&offset)), "{name}: {health}");
+        // About 400 kB each.
+        for _ in 0..3 {
+            assert_eq!(collector.post("/v1/traces", &spans(2500)).await.0, 200);
+        }
+        assert_eq!(collector.stop().await, 0);
+        let names = names(&collector, "r");
+        let text = names.iter().find_map(|name| name.strip_prefix("x-")?.strip_suffix("-size.jsonl"));
+        let time = DateTime::strptime("%Y-%m-%dT%H-%M-%S%.f", text.expect("an old file")).expect("a time");
+        let time = time.to_zoned(zone).expect("there is such a time").timestamp();
+        assert!(time >= begin && time <= Timestamp::now() + SignedDuration::from_secs(1), "{name}: {names:?}");
+    }
 }
 
 #[tokio::test]
