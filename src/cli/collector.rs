@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -19,6 +17,7 @@ use crate::collector::config::load::{Texts, load};
 use crate::collector::config::source::Source;
 use crate::collector::flush::flush;
 use crate::collector::log::Sink;
+use crate::collector::log_writer::{finish, stderr};
 use crate::collector::run::{Failure, Kept, Shed, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, counted, render};
 use crate::process::{
@@ -39,7 +38,8 @@ pub struct CollectorArgs {
 #[derive(Args, Clone, Debug)]
 struct Sources {
     /// The collector.yaml; may be given again: maps are joined and the later one wins. Also `env:NAME` and `yaml:TEXT`.
-    /// The report `delivery.json` is written at the end, beside the first file (without one: in the working directory).
+    /// The report `delivery.json` is written at the end, beside the first file (without one, as with a pipe: in the working
+    /// directory).
     #[arg(long, value_name = "FILE", required = true)]
     config: Vec<String>,
     /// One value over what the files say, such as `exporters.debug.verbosity=detailed`; may be given again. The value is
@@ -80,6 +80,7 @@ enum Action {
 /// reference collector. `validate`: 0 if nothing is wrong with the file. `flush`: 0 if nothing is left.
 #[must_use]
 pub fn run(args: &CollectorArgs) -> i32 {
+    let _finish = Finish;
     let result = match &args.action {
         None => serve(&args.sources.all()),
         Some(Action::Validate(sources)) => load(&sources.all(), &environment).map(|config| {
@@ -89,6 +90,15 @@ pub fn run(args: &CollectorArgs) -> i32 {
         Some(Action::Flush { directory, timeout }) => send_stored(directory, Duration::from_secs(*timeout)),
     };
     result.unwrap_or_else(|problems| show(&problems))
+}
+
+/// The last lines are written when this goes, whatever ends the work.
+struct Finish;
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        finish();
+    }
 }
 
 fn environment(name: &str) -> Option<OsString> {
@@ -128,7 +138,7 @@ fn serve_on(runtime: &Runtime, sources: &[Source], first: (Config, Texts)) -> Re
             shed_memory();
         }
     });
-    let sink = stderr_sink();
+    let sink = stderr();
     let surroundings = Surroundings {
         sink: sink.clone(),
         report_folder: Some(directory(sources)),
@@ -200,8 +210,18 @@ enum Order {
 
 /// Where the report goes: beside the first file.
 fn directory(sources: &[Source]) -> PathBuf {
-    let path = sources.iter().find_map(Source::path).unwrap_or_default();
-    Path::new(path).parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+    let mut paths = sources.iter().filter_map(Source::path).map(Path::new);
+    let path = paths.find(|path| path.is_file() && !is_descriptor(path)).unwrap_or(Path::new(""));
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+/// Whether it is what this process has open, such as `/dev/stdin`, a link to `/proc/self/fd/0`: nothing can be beside that.
+fn is_descriptor(path: &Path) -> bool {
+    let is_in_proc = |path: &Path| {
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        folder.is_some_and(|folder| folder.starts_with("/proc"))
+    };
+    is_in_proc(path) || path.read_link().is_ok_and(|target| is_in_proc(&target))
 }
 
 /// Hears the orders for one collector after the other. SIGHUP is to go on with the configuration as it is then. The reference
@@ -279,7 +299,7 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
     let sources = [Source::Named(file.display().to_string())];
     let beside = file.parent().unwrap_or(directory);
     let runtime = runtime()?;
-    let flushed = runtime.block_on(flush(&sources, beside, &variable, stderr_sink(), limit));
+    let flushed = runtime.block_on(flush(&sources, beside, &variable, stderr(), limit));
     // Nothing that still hangs is waited for, whatever came out.
     runtime.shutdown_background();
     let flushed = flushed?;
@@ -296,20 +316,8 @@ fn send_stored(directory: &Path, limit: Duration) -> Result<i32, Problems> {
     Ok(told.max(i32::from(flushed.left > 0 || flushed.dropped > 0)))
 }
 
-/// Lines on stderr. A closed stderr must not stop the collector.
-fn stderr_sink() -> Sink {
-    let broken = AtomicBool::new(false);
-    Arc::new(move |line: &str| {
-        if !broken.load(Ordering::Relaxed)
-            && std::io::Write::write_all(&mut std::io::stderr(), format!("{line}\n").as_bytes()).is_err()
-        {
-            broken.store(true, Ordering::Relaxed);
-        }
-    })
-}
-
 fn show(problems: &Problems) -> i32 {
-    let sink = stderr_sink();
+    let sink = stderr();
     for problem in problems {
         sink(render(problem).trim_end());
     }

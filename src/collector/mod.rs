@@ -23,6 +23,7 @@ mod items;
 #[cfg(test)]
 mod key_tests;
 pub mod log;
+pub mod log_writer;
 mod net;
 mod ottl;
 mod owed;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Collector, Sink, eventually_async, free_port};
-use crate::{config, point, spans};
+use crate::{config, point, span_count, spans};
 
 /// Pipelines of all signals to one file, with this under `service.telemetry`.
 fn with_telemetry(telemetry: &str, exporters: &str, ids: &str) -> String {
@@ -121,6 +121,46 @@ async fn a_page_s_port_that_is_taken_ends_the_start_and_the_log_is_json_where_it
     let page = eventually_async("the page", async || reqwest::get(&url).await.ok()).await.text().await.expect("a page");
     assert!(page.contains("\notelcol_process_uptime "), "{page}");
     assert_eq!(collector.stop().await, 0);
+}
+
+/// The last numbers have one try, and so has what is under way.
+#[tokio::test]
+async fn an_endpoint_that_is_gone_does_not_hold_the_end() {
+    let telemetry = format!(
+        "{{metrics: {{readers: [{{periodic: {{interval: 50, exporter: {{otlp: {{protocol: http/protobuf, \
+         endpoint: \"http://127.0.0.1:{}\"}}}}}}}}]}}}}",
+        free_port()
+    );
+    let mut collector = Collector::start(&with_telemetry(&telemetry, "", "file"), &[]).await;
+    let tried = async || collector.stderr().contains(" again in ").then_some(());
+    eventually_async("a try", tried).await;
+    assert_eq!(collector.stop().await, 0);
+    let stderr = collector.stderr();
+    assert!(stderr.contains("own metrics were not sent: cannot connect"), "{stderr}");
+    assert!(!stderr.contains("not sent in time"), "{stderr}");
+}
+
+/// On stderr, and on a pipe of the file system that nobody has opened.
+#[tokio::test]
+async fn a_log_that_nobody_reads_costs_lines_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("pipe");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let path = path.display().to_string();
+    for output in ["stderr", &path] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let telemetry = format!("{{logs: {{output_paths: [\"{output}\"]}}}}");
+        let text = with_telemetry(&telemetry, "  debug: {verbosity: detailed}\n", "file, debug");
+        let mut collector = Collector::spawn_with(&text, &[], Some(writer.into()));
+        collector.ready().await;
+        for _ in 0..8 {
+            assert_eq!(collector.post("/v1/traces", &spans(2000)).await.0, 200, "{output}");
+        }
+        assert_eq!(collector.status().await, Some(200), "{output}");
+        assert_eq!(collector.stop().await, 0, "{output}");
+        assert_eq!(span_count(&collector.lines("x.jsonl")), 16_000, "{output}");
+        drop(reader);
+    }
 }
 
 #[tokio::test]

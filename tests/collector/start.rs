@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Collector, GOOD, Sink, free_port};
+use crate::harness::{Collector, GOOD, Program, Sink, binary, eventually, free_port};
 use crate::{config, log, point, span_count, spans};
 
 #[tokio::test]
@@ -143,6 +143,44 @@ async fn health_and_admin_calls() {
     assert_eq!(collector.admin("/-/stop?seconds=-1").await.0, 400);
     assert_eq!(collector.admin("/-/nope").await.0, 404);
     assert_eq!(collector.stop().await, 0);
+}
+
+/// What the process has open has no folder: the report is in the working directory.
+#[test]
+fn the_report_of_a_configuration_that_is_no_file_is_where_it_runs() {
+    let text = format!(
+        "exporters: {{nop: }}\nreceivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{}'}}}}}}}}\n\
+                        service: {{pipelines: {{logs: {{receivers: [otlp], exporters: [nop]}}}}}}\n",
+        free_port()
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let (here, elsewhere) = (folder.path().join("here"), folder.path().join("elsewhere"));
+    for path in [&here, &elsewhere] {
+        std::fs::create_dir(path).expect("a folder");
+    }
+    let file = elsewhere.join("collector.yaml");
+    std::fs::write(&file, &text).expect("writes");
+    let file = file.to_str().expect("text");
+    for (configuration, folder) in [
+        ("/dev/stdin", &here),
+        ("/dev/fd/0", &here),
+        ("/proc/self/fd/0", &here),
+        ("<(cat -)", &here),
+        (file, &elsewhere),
+    ] {
+        let mut bash = std::process::Command::new("bash");
+        let script = format!("exec {} collector --config {configuration}", binary());
+        bash.args(["-c", &script]).current_dir(&here).stdin(std::fs::File::open(file).expect("opens"));
+        let log = here.join("log");
+        bash.stderr(std::fs::File::create(&log).expect("creates"));
+        let mut collector = Program::start(&mut bash);
+        let is_ready = || std::fs::read_to_string(&log).expect("reads").contains("everything is ready").then_some(());
+        eventually("the collector", is_ready);
+        collector.signal(nix::sys::signal::Signal::SIGTERM);
+        let status = eventually("its end", || collector.status());
+        assert!(status.success(), "{configuration}");
+        std::fs::remove_file(folder.join("delivery.json")).expect(configuration);
+    }
 }
 
 /// On a shared node others may see that it is healthy, and tell it nothing; nor may a page in somebody's browser.

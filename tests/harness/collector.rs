@@ -26,6 +26,11 @@ pub struct Collector {
 impl Collector {
     /// Starts it with a configuration in which `$HTTP`, `$HEALTH` and `$OUT` stand for its ports and folder.
     pub fn spawn(config: &str, environment: &[(&str, &str)]) -> Self {
+        Self::spawn_with(config, environment, None)
+    }
+
+    /// The same with another stderr than a file of its folder.
+    pub fn spawn_with(config: &str, environment: &[(&str, &str)], stderr: Option<Stdio>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let [http, health] = free_ports();
         let text = config
@@ -37,7 +42,7 @@ impl Collector {
         let log = fs::File::create(folder.path().join("stderr.txt")).expect("creates");
         let mut command = Command::new(binary());
         command.args(["collector", "--config"]).arg(&file).env_clear().envs(environment.iter().copied());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr.unwrap_or(log.into()));
         // Reading the system's certificates takes longer than anything else here.
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().expect("a client");
         Self { folder, http, health, program: Program::start(&mut command), client }

@@ -1,15 +1,14 @@
 //! The collector's own log: `service.telemetry.logs`.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
 use crate::collector::config::node::{Node, Value};
 use crate::collector::config::section::Section;
 use crate::collector::log::{Form, Level, Log, Sink};
+use crate::collector::log_writer;
 use crate::diag::Problem;
 
 /// Where lines go.
@@ -42,11 +41,11 @@ impl LogSettings {
         for output in &self.outputs {
             sinks.push(match output {
                 Output::Stderr => stderr.clone(),
-                Output::Stdout => Arc::new(|line: &str| {
-                    // A closed stdout must not stop the collector.
-                    let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
-                }) as Sink,
-                Output::File(path) => to_file(open(path)?),
+                Output::Stdout => log_writer::stdout(),
+                Output::File(path) => log_writer::file(path).map_err(|error| {
+                    let path = path.display();
+                    Problem::new(format!("`service.telemetry.logs.output_paths`: cannot open {path}: {error}"))
+                })?,
             });
         }
         let sink: Sink = match sinks.as_slice() {
@@ -55,21 +54,6 @@ impl LogSettings {
         };
         Ok(Log::new(sink, self.level).in_form(self.form.clone()))
     }
-}
-
-fn open(path: &PathBuf) -> Result<File, Problem> {
-    let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|error| {
-        Problem::new(format!("`service.telemetry.logs.output_paths`: cannot open {}: {error}", path.display()))
-    })
-}
-
-fn to_file(file: File) -> Sink {
-    let file = Mutex::new(file);
-    Arc::new(move |line: &str| {
-        // A full disk must not stop the collector.
-        let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{line}\n").as_bytes());
-    })
 }
 
 /// Reads the section.
@@ -154,6 +138,8 @@ fn json(node: &Node) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
     use crate::collector::testing::{problems_of, read_section};
 
@@ -174,6 +160,7 @@ mod tests {
         log.info("hidden");
         log.warn("a \"quoted\"\nline");
         let lines = seen.lock().expect("lock").clone();
+        log_writer::finish();
         assert_eq!(std::fs::read_to_string(&path).expect("reads"), format!("{}\n", lines.join("\n")));
         let line: Json = serde_json::from_str(&lines[0]).expect("JSON");
         assert_eq!((lines.len(), &line["level"], &line["component"]), (1, &Json::from("warn"), &"exporters/x".into()));
