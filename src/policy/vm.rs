@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_a_script_leaves_behind_is_collected() {
-        let world = Arc::new(World { time_limit: Duration::from_secs(60), ..World::isolated("/") });
+        let world = Arc::new(World { time_limit: Duration::from_mins(1), ..World::isolated("/") });
         let held = run(&world, "j", LogSink::silent(), true, |lua| {
             let script = "for i = 1, 20000 do\n local s = (\"x\"):rep(50000) .. i\nend";
             line_by_line(lua, || lua.load(script).set_name("@job.lua").exec()).expect("it runs");

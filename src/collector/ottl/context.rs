@@ -109,8 +109,8 @@ impl Level {
 
     /// The innermost of those that are named.
     fn first_named(names: &[&str]) -> Option<Self> {
-        let named = |level: &Self| names.iter().any(|name| Self::named(name) == Some(*level));
-        PRIORITY.into_iter().find(named)
+        let is_named = |level: &Self| names.iter().any(|name| Self::named(name) == Some(*level));
+        PRIORITY.into_iter().find(is_named)
     }
 }
 

@@ -134,7 +134,7 @@ impl Group {
             match compiler.statement(statement) {
                 Ok(statement) => ready.push((statements[*index].to_owned(), statement)),
                 Err(faults) => {
-                    wrong.extend(faults.into_iter().map(|fault| Wrong { condition: false, index: *index, fault }))
+                    wrong.extend(faults.into_iter().map(|fault| Wrong { condition: false, index: *index, fault }));
                 }
             }
         }
@@ -191,11 +191,11 @@ impl Conditions {
             let inferred = hints.infer(signal, has);
             let context = inferred.unwrap_or_else(|| hints.likely(signal, has));
             let compiler = Compiler { context, naming: Naming::Required, extra: extra_of(context) };
-            let compiled = compiler.condition(&condition).and_then(|condition| match inferred {
+            let outcome = compiler.condition(&condition).and_then(|condition| match inferred {
                 Some(level) => Ok((level, condition)),
                 None => Err(uninferred(signal).into()),
             });
-            match compiled {
+            match outcome {
                 Ok((level, condition)) => {
                     let entry = (texts[index].to_owned(), condition);
                     match by_level.iter_mut().find(|(other, _)| *other == level) {

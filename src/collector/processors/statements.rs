@@ -75,7 +75,7 @@ pub(super) fn context(section: &mut Section<'_>, signal: Signal) -> Said {
 pub(super) struct Texts<'a> {
     key: &'static str,
     nodes: Vec<&'a Node>,
-    pub texts: Vec<&'a str>,
+    pub list: Vec<&'a str>,
 }
 
 impl<'a> Texts<'a> {
@@ -84,13 +84,13 @@ impl<'a> Texts<'a> {
         for item in items.iter().filter(|item| item.as_text().is_none()) {
             section.problem_at(key, item.line, Problem::new(format!("expected text, found {}", item.kind())));
         }
-        let (nodes, texts) = items.iter().filter_map(|item| Some((item, item.as_text()?))).unzip();
-        Self { key, nodes, texts }
+        let (nodes, list) = items.iter().filter_map(|item| Some((item, item.as_text()?))).unzip();
+        Self { key, nodes, list }
     }
 
     /// Says what is wrong with one of them.
     pub fn say(&self, section: &Section<'_>, wrong: &Wrong) {
-        if let (Some(node), Some(text)) = (self.nodes.get(wrong.index), self.texts.get(wrong.index)) {
+        if let (Some(node), Some(text)) = (self.nodes.get(wrong.index), self.list.get(wrong.index)) {
             let word = if wrong.condition { "condition" } else { "statement" };
             section.problem_at(self.key, node.line, wrong.fault.problem(word, text));
         }

@@ -123,7 +123,7 @@ impl Block {
 /// Conditions of one context.
 fn compile(section: &Section<'_>, key: &'static str, level: Level, items: &[Node], mode: ErrorMode) -> Option<Step> {
     let texts = Texts::read(section, key, items);
-    let conditions = Conditions::compile(level, &texts.texts, mode);
+    let conditions = Conditions::compile(level, &texts.list, mode);
     let conditions = conditions.map_err(|wrong| wrong.iter().for_each(|wrong| texts.say(section, wrong))).ok()?;
     Some(Step { level, test: Test::Conditions(conditions) })
 }
@@ -161,7 +161,9 @@ fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode) -> Optio
         }
         Said::Wrong(None) => {
             let texts = Texts::read(group, "conditions", &items);
-            misread(&[], &texts.texts).iter().for_each(|wrong| texts.say(group, wrong));
+            for wrong in misread(&[], &texts.list) {
+                texts.say(group, &wrong);
+            }
             None
         }
     }
@@ -169,7 +171,7 @@ fn read_group(group: &mut Section<'_>, signal: Signal, mode: ErrorMode) -> Optio
 
 fn infer(section: &Section<'_>, key: &'static str, items: &[Node], signal: Signal, mode: ErrorMode) -> Option<Pass> {
     let texts = Texts::read(section, key, items);
-    let by_level = Conditions::infer(signal, &texts.texts, mode);
+    let by_level = Conditions::infer(signal, &texts.list, mode);
     let mut by_level = by_level.map_err(|wrong| wrong.iter().for_each(|wrong| texts.say(section, wrong))).ok()?;
     by_level.sort_by_key(|(level, _)| ORDER.iter().position(|known| known == level));
     let step = |(level, conditions)| Step { level, test: Test::Conditions(conditions) };

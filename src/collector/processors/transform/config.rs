@@ -100,8 +100,8 @@ impl Draft<'_> {
         let statements = Texts::read(section, keys.0, self.statements);
         let conditions = Texts::read(section, keys.1, self.conditions);
         let group = match self.style {
-            Some(style) => Group::compile(signal, style, &statements.texts, &conditions.texts, self.mode),
-            None => Err(misread(&statements.texts, &conditions.texts)),
+            Some(style) => Group::compile(signal, style, &statements.list, &conditions.list, self.mode),
+            None => Err(misread(&statements.list, &conditions.list)),
         };
         let say = |wrong: &Wrong| if wrong.condition { &conditions } else { &statements }.say(section, wrong);
         group.map_err(|wrong| wrong.iter().for_each(say)).ok()
