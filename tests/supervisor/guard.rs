@@ -21,7 +21,8 @@ fn guard_of(running: &Job) -> Process {
     let is_guard = |process: &Process| {
         fs::read_to_string(format!("/proc/{}/comm", process.pid)).is_ok_and(|name| name.trim() == "job-guard")
     };
-    descendants_of(running.pid()).into_iter().find(is_guard).expect("a guard")
+    // It takes its name when it runs.
+    eventually("a guard", || descendants_of(running.pid()).into_iter().find(is_guard))
 }
 
 fn the_guard_has_next_to_no_memory_of_its_own() {
