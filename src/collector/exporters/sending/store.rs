@@ -120,6 +120,8 @@ impl Store {
                 let pause = backoff.next(Duration::ZERO, round.pause, fastrand::f64()).unwrap_or(retry.largest);
                 self.rest(pause, round.own_fault).await;
             }
+            // A round that a stop finds half done is followed by a whole one.
+            let last = self.sender.stop.last_try.is_cancelled();
             round = self.round(round.next, &mut put_off).await;
             if round.decided {
                 (backoff, progress) = (Backoff::new(retry), Instant::now());
@@ -134,7 +136,6 @@ impl Store {
                 continue;
             };
             self.sender.context.failed(&format!("what is stored stays there: {why}"));
-            let last = self.sender.stop.last_try.is_cancelled();
             if last || round.own_fault || self.is_long(progress.elapsed()) {
                 self.spool.settle(Some(why.clone()));
             }

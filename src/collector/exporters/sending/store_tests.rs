@@ -1,5 +1,6 @@
 //! What is stored is tried each once, in order, and nothing keeps the rest back.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ struct Endpoint {
     answer: Answer,
     /// The items of all requests.
     seen: Mutex<Vec<usize>>,
+    stop: Stop,
+    /// The stop comes while that request is under way, counted from 0.
+    stops_at: AtomicUsize,
 }
 
 impl Transport for Endpoint {
@@ -39,6 +43,9 @@ impl Transport for Endpoint {
 
     fn attempt(&self, request: Bytes) -> BoxFuture<'_, Outcome> {
         let mut seen = self.seen.lock().expect("lock");
+        if seen.len() == self.stops_at.load(Ordering::SeqCst) {
+            self.stop.last_try.cancel();
+        }
         seen.push(request.len());
         Box::pin(std::future::ready((self.answer)(request.len(), seen.len() - 1)))
     }
@@ -77,8 +84,9 @@ impl Scene {
             former.add(former.put(spans(items)).await.expect("stores"));
         }
         let spool = open();
-        let endpoint = Arc::new(Endpoint { answer, seen: Mutex::default() });
         let (stop, tasks, context) = (Stop::default(), TaskTracker::new(), context("exporters/x"));
+        let (seen, stops_at) = (Mutex::default(), AtomicUsize::new(usize::MAX));
+        let endpoint = Arc::new(Endpoint { answer, seen, stop: stop.clone(), stops_at });
         let moment = Duration::from_millis(1);
         let sender = Sender {
             signal: Signal::Traces,
@@ -186,4 +194,15 @@ async fn a_sender_that_is_refused_is_an_end() {
         tokio::time::timeout(Duration::from_mins(1), scene.spool.settled()).await.expect("before it is given up");
     assert_eq!(settled.problem.as_deref(), Some("status 401"));
     scene.end().await;
+}
+
+/// A stop may come while a round is under way: all is tried once more.
+#[tokio::test]
+async fn a_round_that_a_stop_finds_half_done_is_followed_by_a_whole_one() {
+    let scene = Scene::new(3, |_, before| if before < 1 { later(None) } else { taken() }).await;
+    scene.endpoint.stops_at.store(1, Ordering::SeqCst);
+    scene.store.send(Begin::AtOnce);
+    scene.tasks.close();
+    tokio::time::timeout(Duration::from_mins(1), scene.tasks.wait()).await.expect("comes to an end");
+    assert_eq!((scene.seen(), scene.spool.len()), (vec![1, 2, 3, 1], 0));
 }
