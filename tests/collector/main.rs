@@ -10,6 +10,7 @@ mod files;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod own;
+mod polite;
 mod reload;
 mod rpc;
 mod secure;

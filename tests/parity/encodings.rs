@@ -207,3 +207,25 @@ async fn paths_that_are_not_clean() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_path_with_a_slash_at_its_end_has_all_below_it() {
+    for settings in [
+        "traces_url_path: /",
+        "traces_url_path: \"\"",
+        "traces_url_path: /x/",
+        "traces_url_path: x, response_headers: [{name: Content-Type, value: text/x}]",
+        "traces_url_path: /x/, metrics_url_path: /x, response_headers: {Content-Type: text/x}",
+    ] {
+        both(case(&format!(", {settings}")), async |side| {
+            for path in
+                ["/v1/traces", "/v1/metrics", "/x", "/x/", "/x/y/z", "/xy", "/", "//x", "/x/..", "/a/../x/y", "/x?a=b"]
+            {
+                side.ask("POST", path).await;
+                side.ask("GET", path).await;
+            }
+            side.stop().await;
+        })
+        .await;
+    }
+}

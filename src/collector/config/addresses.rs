@@ -95,7 +95,7 @@ fn meet(one: &str, other: &str) -> Option<Meeting> {
     if hosts[0] == hosts[1] || (of_six == other_of_six && any(if of_six { "[::]" } else { "0.0.0.0" })) {
         return Some(Meeting::Certain);
     }
-    any("[::]").then_some(Meeting::WhereFamiliesShare)
+    (any("[::]") || any("0.0.0.0")).then_some(Meeting::WhereFamiliesShare)
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
             (":4317", "[::]:4317", &certain),
             (":4317", "localhost:4317", &shared),
             ("0.0.0.0:4317", "localhost:4317", &certain),
-            ("0.0.0.0:4317", "[::1]:4317", &None),
+            ("0.0.0.0:4317", "[::1]:4317", &shared),
             ("[::1]:4317", "127.0.0.1:4317", &None),
             ("[::]:4317", "0.0.0.0:4317", &shared),
             ("127.0.0.1:1", "127.0.0.2:1", &None),

@@ -95,10 +95,10 @@ pub async fn serve(mut connections: Connections, router: Router, patience: Patie
     open.shutdown().await;
 }
 
-/// `response_headers`: what is added to every answer.
+/// `response_headers`: what is added to every answer that does not say it itself.
 pub fn response_headers(section: &mut Section<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for (name, value) in section.text_map("response_headers").unwrap_or_default() {
+    for (name, value) in section.text_pairs("response_headers").unwrap_or_default() {
         match (HeaderName::try_from(name.as_str()), HeaderValue::try_from(value)) {
             (Ok(name), Ok(value)) => {
                 headers.insert(name, value);
@@ -107,6 +107,13 @@ pub fn response_headers(section: &mut Section<'_>) -> HeaderMap {
         }
     }
     headers
+}
+
+/// Adds headers to those of an answer; what the answer says of itself stays.
+pub fn add_headers(answer: &mut HeaderMap, more: &HeaderMap) {
+    for (name, value) in more {
+        answer.entry(name).or_insert_with(|| value.clone());
+    }
 }
 
 #[cfg(test)]

@@ -1,24 +1,29 @@
 //! Binding the address of an `endpoint`, for receivers and extensions alike.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use tokio::net::TcpListener;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::Ipv6V6Only;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::diag::Problem;
 
-/// Listens on `host:port`; without a host on all addresses, of both families where the kernel has both. Of the addresses of
+/// How many connections may wait to be taken: what the runtime uses elsewhere.
+const WAITING: u32 = 1024;
+
+/// Listens on `host:port`; without a host, or at `0.0.0.0`, on all addresses, of both families where the kernel has both. Of the addresses of
 /// a name it is the first one of IPv4 if there is one, as in the reference, and no other if that is taken. The address is
 /// the real one (port 0 takes a free port). A problem names the address and says why.
 pub async fn listen(endpoint: &str) -> Result<(TcpListener, SocketAddr), Problem> {
-    let bound = match endpoint.strip_prefix(':') {
-        Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
+    let bound = match endpoint.strip_prefix("0.0.0.0").unwrap_or(endpoint).strip_prefix(':') {
+        Some(port) => match of_both_families(port) {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind(format!("0.0.0.0:{port}")).await
             }
             bound => bound,
         },
-        None => match tokio::net::lookup_host(endpoint).await.map(preferred) {
+        None => match tokio::net::lookup_host(without_brackets(endpoint)).await.map(preferred) {
             Ok(Some(address)) => TcpListener::bind(address).await,
             Ok(None) => Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address")),
             Err(error) => Err(error),
@@ -27,6 +32,25 @@ pub async fn listen(endpoint: &str) -> Result<(TcpListener, SocketAddr), Problem
     let listener = bound.map_err(|error| refused(endpoint, &error))?;
     let address = listener.local_addr().map_err(|error| refused(endpoint, &error))?;
     Ok((listener, address))
+}
+
+/// All addresses, of IPv4 too where the kernel is told otherwise (`net.ipv6.bindv6only`).
+fn of_both_families(port: &str) -> io::Result<TcpListener> {
+    let port = port.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let socket = TcpSocket::new_v6()?;
+    setsockopt(&socket, Ipv6V6Only, &false)?;
+    socket.set_reuseaddr(true)?;
+    socket.bind((Ipv6Addr::UNSPECIFIED, port).into())?;
+    socket.listen(WAITING)
+}
+
+/// An address of IPv4 without the brackets that may stand around it.
+fn without_brackets(endpoint: &str) -> String {
+    let parts = endpoint.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    match parts.filter(|(host, _)| host.parse::<Ipv4Addr>().is_ok()) {
+        Some((host, port)) => format!("{host}{port}"),
+        None => endpoint.to_owned(),
+    }
 }
 
 /// One of a name's addresses.
@@ -54,6 +78,21 @@ mod tests {
         assert!(problem.message.contains(&address.to_string()), "{}", problem.message);
         let (_any, any) = listen(":0").await.expect("a free port");
         assert_ne!(any.port(), 0);
+    }
+
+    /// As in the reference; a machine may be without IPv6.
+    #[tokio::test]
+    async fn any_address_is_one_of_either_family() {
+        let six = TcpListener::bind("[::1]:0").await.is_ok();
+        for (endpoint, hosts) in
+            [("0.0.0.0:0", ["127.0.0.1", "::1"]), (":0", ["127.0.0.1", "::1"]), ("[127.0.0.1]:0", ["127.0.0.1"; 2])]
+        {
+            let (_listener, address) = listen(endpoint).await.expect("a free port");
+            for host in hosts.into_iter().filter(|host| six || !host.contains(':')) {
+                let connected = tokio::net::TcpStream::connect((host, address.port())).await;
+                assert!(connected.is_ok(), "{endpoint} {host}: {connected:?}");
+            }
+        }
     }
 
     #[tokio::test]

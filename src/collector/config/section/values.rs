@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Section;
 use crate::collector::config::duration::parse_duration;
-use crate::collector::config::node::Value;
+use crate::collector::config::node::{Node, Value};
 use crate::diag::Problem;
 
 impl Section<'_> {
@@ -77,11 +77,9 @@ impl Section<'_> {
     /// A duration: Go's text (`1m30s`), or an integer of nanoseconds. Negative ones are problems.
     pub fn duration(&mut self, key: &'static str) -> Option<Duration> {
         let entry = self.ask_value(key)?;
-        let parsed = match &entry.node.value {
-            Value::Integer(nanoseconds) => {
-                u64::try_from(*nanoseconds).map(Duration::from_nanos).map_err(|_| "it is negative")
-            }
-            _ => match entry.node.as_text() {
+        let parsed = match whole(&entry.node.value) {
+            Some(nanoseconds) => u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "it is negative"),
+            None => match entry.node.as_text() {
                 Some(text) => parse_duration(text),
                 None => Err("it is neither text nor an integer"),
             },
@@ -139,6 +137,21 @@ impl Section<'_> {
         }
         Some(pairs)
     }
+
+    /// The same, also as a list of maps with a `name` and a `value`.
+    pub fn text_pairs(&mut self, key: &'static str) -> Option<Vec<(String, String)>> {
+        let Some(Node { value: Value::List(items), .. }) = self.node(key) else { return self.text_map(key) };
+        let mut pairs = Vec::new();
+        for item in items {
+            let text = |key| item.get(key).and_then(Node::as_text).map(str::to_owned);
+            match (text("name"), text("value")) {
+                (Some(name), Some(value)) => pairs.push((name, value)),
+                _ => self.problem_at(key, item.line, Problem::new("expected a map with texts at `name` and `value`")),
+            }
+        }
+        Some(pairs)
+    }
+
     /// A `host:port` to listen on or connect to; the port must be a number up to 65535, the host may be empty or a
     /// bracketed IPv6 address.
     pub fn endpoint(&mut self, key: &'static str) -> Option<String> {
@@ -178,7 +191,7 @@ fn whole(value: &Value) -> Option<i64> {
 mod tests {
     use super::super::Findings;
     use super::*;
-    use crate::collector::config::node::{Entry, Node};
+    use crate::collector::config::node::Entry;
 
     fn map(entries: &[(&str, Value)]) -> Node {
         let entry = |(index, (key, value)): (usize, &(&str, Value))| {
@@ -223,6 +236,15 @@ mod tests {
                 "c.yaml:6 exporters.file.rotation: `rotation` is not supported by this collector",
             ]
         );
+    }
+
+    #[test]
+    fn a_duration_may_be_a_whole_number_in_any_form() {
+        let findings = Findings::new("c.yaml");
+        let node = map(&[("a", Value::Integer(5)), ("b", Value::Double(1e9)), ("c", Value::Double(1.5))]);
+        let read = Section::read(&findings, &node, "", 1, |section| ["a", "b", "c"].map(|key| section.duration(key)));
+        assert_eq!(read, Some([Some(Duration::from_nanos(5)), Some(Duration::from_secs(1)), None]));
+        assert_eq!(texts(&findings).len(), 1, "{:?}", texts(&findings));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::Uri;
 use axum::http::uri::Authority;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -121,9 +122,14 @@ fn url(section: &mut Section<'_>, tls: &Tls) -> Option<String> {
         }
         None => (if tls.insecure { "http" } else { "https" }, text.as_str()),
     };
+    // Without a host it is this machine.
+    let rest = if rest.starts_with(':') { format!("localhost{rest}") } else { rest.to_owned() };
+    let url = format!("{scheme}://{rest}");
+    let has_host = || url.parse::<Uri>().is_ok_and(|url| url.host().is_some_and(|host| !host.is_empty()));
     let wrong = match rest.rsplit_once(':').map(|(_, port)| port.parse::<u16>()) {
         Some(Ok(_)) if rest.contains('@') => "has a user, which gRPC has no place for",
-        Some(Ok(_)) => return Some(format!("{scheme}://{rest}")),
+        Some(Ok(_)) if !has_host() => "has a host that cannot be one",
+        Some(Ok(_)) => return Some(url),
         Some(Err(_)) => "has a port that is not between 0 and 65535",
         None => "has no port",
     };
@@ -177,13 +183,25 @@ mod tests {
             ("{endpoint: 'host:4317', tls: {insecure: true}}", "http://host:4317"),
             ("endpoint: http://host:4317", "http://host:4317"),
             ("{endpoint: 'dns:///host:4317', tls: {insecure: true}}", "http://host:4317"),
+            ("endpoint: ':4317'", "https://localhost:4317"),
+            ("endpoint: http://:4317", "http://localhost:4317"),
+            ("endpoint: '[::1]:4317'", "https://[::1]:4317"),
         ] {
             read_section(yaml, |section| {
                 let tls = Tls::read(section);
                 assert_eq!(url(section, &tls).as_deref(), Some(wanted));
             });
         }
-        for wrong in ["endpoint: host", "endpoint: unix:///x", "endpoint: host:x", "{}"] {
+        for wrong in [
+            "endpoint: host",
+            "endpoint: unix:///x",
+            "endpoint: host:x",
+            "{}",
+            "endpoint: 'a:1:2'",
+            "endpoint: 'a b:1'",
+            "endpoint: '::1:4317'",
+            "endpoint: http://a:1:2",
+        ] {
             let text = problems_of(wrong, |section| drop(read(section)));
             assert!(text.contains("endpoint"), "{wrong}: {text}");
         }

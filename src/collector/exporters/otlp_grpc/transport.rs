@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderValue, Request, header};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full};
@@ -24,6 +24,9 @@ use crate::otlp::{Payload, Signal};
 /// How much of an answer is read, as in the reference.
 const ANSWER_LIMIT: usize = 4 << 20;
 
+/// How often a call is sent again that was not seen. A connection that is being left may be met once more.
+const MOST_AGAIN: usize = 2;
+
 /// The way of one signal's requests.
 pub(super) struct Grpc {
     channel: Channel,
@@ -41,11 +44,10 @@ impl Grpc {
         Self { channel, path, headers, compression, timeout: settings.timeout, secrets }
     }
 
-    async fn call(&self, message: Bytes) -> Outcome {
-        let mut request = match Request::post(&self.path).body(tonic::body::Body::new(Full::new(message))) {
-            Ok(request) => request,
-            Err(error) => return Outcome::Never(Refusal::permanent("request", error.to_string())),
-        };
+    fn request(&self, message: Bytes) -> Result<Request<tonic::body::Body>, Outcome> {
+        let mut request = Request::post(&self.path)
+            .body(tonic::body::Body::new(Full::new(message)))
+            .map_err(|error| Outcome::Never(Refusal::permanent("request", error.to_string())))?;
         let headers = request.headers_mut();
         headers.extend(self.headers.clone());
         headers.insert(header::TE, HeaderValue::from_static("trailers"));
@@ -58,13 +60,31 @@ impl Grpc {
             let text = format!("{}m", self.timeout.as_millis().min(99_999_999));
             headers.extend(HeaderValue::try_from(text).ok().map(|value| (TIMEOUT, value)));
         }
-        let mut channel = self.channel.clone();
-        if let Err(error) = std::future::poll_fn(|context| channel.poll_ready(context)).await {
-            return self.not_answered(&words(&error));
+        Ok(request)
+    }
+
+    /// The begin of the answer. What the server never looked at is sent again at once, as gRPC wants it: that is no retry.
+    async fn send(&self, message: Bytes) -> Result<Response<tonic::body::Body>, Outcome> {
+        let mut again = MOST_AGAIN;
+        loop {
+            let mut channel = self.channel.clone();
+            let request = self.request(message.clone())?;
+            let sent = match std::future::poll_fn(|context| channel.poll_ready(context)).await {
+                Ok(()) => channel.call(request).await,
+                Err(error) => Err(error),
+            };
+            match sent {
+                Ok(answer) => return Ok(answer),
+                Err(error) if again > 0 && was_not_seen(&error) => again -= 1,
+                Err(error) => return Err(self.not_answered(&words(&error))),
+            }
         }
-        let answer = match channel.call(request).await {
+    }
+
+    async fn call(&self, message: Bytes) -> Outcome {
+        let answer = match self.send(message).await {
             Ok(answer) => answer,
-            Err(error) => return self.not_answered(&words(&error)),
+            Err(outcome) => return outcome,
         };
         let (head, body) = answer.into_parts();
         // What speaks gRPC says how it went in words of its own, whatever the HTTP status.
@@ -79,6 +99,18 @@ impl Grpc {
             Err(error) => self.not_answered(&words(&error)),
         }
     }
+}
+
+/// Whether a call failed before its server looked at it: the connection closed first, or the server says so by the last
+/// stream that it names when it leaves (GOAWAY), or by the reason.
+fn was_not_seen(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| {
+        let unsent = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled);
+        let refused = error.downcast_ref::<h2::Error>().is_some_and(|error| {
+            error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
+        });
+        unsent || refused
+    })
 }
 
 /// Whether an answer speaks gRPC.

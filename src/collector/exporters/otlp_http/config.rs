@@ -96,7 +96,12 @@ pub(in crate::collector::exporters) fn plain(target: Target) -> Box<dyn Exporter
 fn url(section: &mut Section<'_>, key: &'static str) -> Option<Url> {
     let text = section.text(key)?;
     section.secret_user(&text);
-    let problem = match Url::parse(&text) {
+    // Without a host it is this machine.
+    let whole = match text.split_once("://") {
+        Some((scheme, rest)) if rest.starts_with(':') => format!("{scheme}://localhost{rest}"),
+        _ => text,
+    };
+    let problem = match Url::parse(&whole) {
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => {
             keep_secret(section, &url);
             return Some(url);
@@ -193,7 +198,7 @@ mod tests {
 
     #[test]
     fn urls_are_joined_with_one_slash_and_own_ones_stand_as_they_are() {
-        let yaml = "endpoint: http://x:1/base/\ntraces_endpoint: http://x:1/own/path\n";
+        let yaml = "endpoint: http://:1/base/\ntraces_endpoint: http://x:1/own/path\n";
         let mut seen = Vec::new();
         read_section(yaml, |section| {
             let base = url(section, "endpoint");
@@ -201,7 +206,7 @@ mod tests {
                 seen.push(signal_url(section, base.as_ref(), key, path).expect("url").to_string());
             }
         });
-        assert_eq!(seen, ["http://x:1/own/path", "http://x:1/base/v1/metrics"]);
+        assert_eq!(seen, ["http://x:1/own/path", "http://localhost:1/base/v1/metrics"]);
     }
 
     #[test]

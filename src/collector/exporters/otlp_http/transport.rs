@@ -13,6 +13,7 @@ use super::answer;
 use super::client::words;
 use crate::collector::component::Refusal;
 use crate::collector::config::secrets::Secrets;
+use crate::collector::net::encoding::{Encoding, Unreadable};
 use crate::collector::own::{Label, Labels, labels};
 use crate::otlp::{Payload, Signal};
 
@@ -112,6 +113,7 @@ impl Http {
         let text =
             |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
         let (content_type, retry_after) = (text(CONTENT_TYPE), text(RETRY_AFTER));
+        let is_packed = text(CONTENT_ENCODING).is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
         let is_success = (200..300).contains(&status);
         let mut body = Vec::new();
         while body.len() <= ANSWER_LIMIT {
@@ -126,6 +128,15 @@ impl Http {
             return accepted("(more than is read)");
         }
         body.truncate(ANSWER_LIMIT);
+        // Some do that unasked.
+        if is_packed && !body.is_empty() {
+            body = match Encoding::Gzip.decode(body.into(), ANSWER_LIMIT) {
+                Ok(plain) => plain.into(),
+                Err(Unreadable::TooLarge) if is_success => return accepted("(more than is read)"),
+                Err(Unreadable::Broken(_)) if is_success => return accepted("(the answer cannot be decompressed)"),
+                Err(_) => Vec::new(),
+            };
+        }
         answer::read(self.signal, status, content_type.as_deref(), retry_after.as_deref(), &body, &self.secrets)
     }
 

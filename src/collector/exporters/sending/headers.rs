@@ -2,7 +2,6 @@
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::collector::config::node::{Node, Value};
 use crate::collector::config::section::Section;
 use crate::diag::Problem;
 
@@ -11,7 +10,7 @@ const KEY: &str = "headers";
 /// The headers; their values are secrets, so they are marked as such and stay out of every message.
 pub(in crate::collector::exporters) fn read_headers(section: &mut Section<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for (name, value) in pairs(section) {
+    for (name, value) in section.text_pairs(KEY).unwrap_or_default() {
         section.secret(&value);
         let key = HeaderName::try_from(name.as_str());
         match (key, HeaderValue::try_from(value)) {
@@ -30,19 +29,4 @@ pub(in crate::collector::exporters) fn read_headers(section: &mut Section<'_>) -
         }
     }
     headers
-}
-
-fn pairs(section: &mut Section<'_>) -> Vec<(String, String)> {
-    let Some(Node { value: Value::List(items), .. }) = section.node(KEY) else {
-        return section.text_map(KEY).unwrap_or_default();
-    };
-    let mut pairs = Vec::new();
-    for item in items {
-        let text = |key| item.get(key).and_then(Node::as_text).map(str::to_owned);
-        match (text("name"), text("value")) {
-            (Some(name), Some(value)) => pairs.push((name, value)),
-            _ => section.problem_at(KEY, item.line, Problem::new("expected a map with texts at `name` and `value`")),
-        }
-    }
-    pairs
 }

@@ -98,12 +98,14 @@ fn read(section: &mut Section<'_>) -> Option<Queue> {
     let given = Sizer::read(section);
     let sizer = given.unwrap_or(defaults.sizer);
     let positive = |value: i64| u64::try_from(value).unwrap_or(1);
-    let size = section.integer("queue_size", 1).map_or(defaults.size, positive);
-    let consumers = section.integer("num_consumers", 1).and_then(|count| usize::try_from(count).ok());
+    // The values of a queue that there is not are not looked at.
+    let least = if enabled { 1 } else { i64::MIN };
+    let size = section.integer("queue_size", least).map_or(defaults.size, positive);
+    let consumers = section.integer("num_consumers", least).and_then(|count| usize::try_from(count).ok());
     let block = section.boolean("block_on_overflow").unwrap_or(false);
     let wait_for_result = section.boolean("wait_for_result").unwrap_or(false);
     let storage = section.text("storage").filter(|id| !id.is_empty());
-    if storage.is_some() && wait_for_result {
+    if enabled && storage.is_some() && wait_for_result {
         section.problem("wait_for_result", Problem::new("`wait_for_result` does not go together with `storage`"));
     }
     // A batch without keys of its own counts items, whatever the queue counts.
@@ -114,7 +116,7 @@ fn read(section: &mut Section<'_>) -> Option<Queue> {
     } else {
         None
     };
-    if let Some(batch) = batch.as_ref().filter(|batch| batch.sizer == sizer && batch.least > size) {
+    if let Some(batch) = batch.as_ref().filter(|batch| enabled && batch.sizer == sizer && batch.least > size) {
         let message = format!("`min_size` of `batch` ({}) is greater than `queue_size` ({size})", batch.least);
         section.problem("batch", Problem::new(message));
     }

@@ -21,7 +21,7 @@ use crate::collector::config::duration::go_text;
 use crate::collector::controls::{Controls, State};
 use crate::collector::deadline::Deadline;
 use crate::collector::net::accept::Connections;
-use crate::collector::net::http_server::serve;
+use crate::collector::net::http_server::{add_headers, serve};
 use crate::collector::net::listen::listen;
 use crate::collector::tasks::{ended, until};
 use crate::diag::Problem;
@@ -104,7 +104,7 @@ async fn answer(
     }
     let path_matches = health.settings.path == "/" || health.settings.path == path;
     let mut answer = if path_matches { health.state() } else { text(StatusCode::NOT_FOUND, "404 page not found\n") };
-    answer.headers_mut().extend(health.settings.response_headers.clone());
+    add_headers(answer.headers_mut(), &health.settings.response_headers);
     Ok(answer)
 }
 

@@ -116,11 +116,7 @@ fn http(section: &mut Section<'_>) -> HttpSettings {
     section.unsupported(&["auth", "cors", "dialer", "middlewares", "tls"]);
     let patience = Patience::read(section);
     let endpoint = section.endpoint("endpoint").unwrap_or_else(|| "localhost:4318".to_string());
-    let paths = vec![
-        (path(section, "traces_url_path", "/v1/traces"), Signal::Traces),
-        (path(section, "metrics_url_path", "/v1/metrics"), Signal::Metrics),
-        (path(section, "logs_url_path", "/v1/logs"), Signal::Logs),
-    ];
+    let paths = paths(section);
     let max_body = section.integer("max_request_body_size", i64::MIN).filter(|size| *size > 0);
     let max_body = max_body.map_or(20 * MEBIBYTE, |size| usize::try_from(size).unwrap_or(usize::MAX));
     let encodings = encodings(section);
@@ -142,8 +138,50 @@ fn encodings(section: &mut Section<'_>) -> Vec<(&'static str, Encoding)> {
     names.iter().filter_map(known).collect()
 }
 
-/// A path always begins with a slash.
-fn path(section: &mut Section<'_>, key: &'static str, default: &str) -> String {
-    let path = section.text(key).filter(|path| !path.is_empty()).unwrap_or_else(|| default.to_string());
-    if path.starts_with('/') { path } else { format!("/{path}") }
+/// The path of each signal, which begins with a slash. Of two that are equal, one would be another signal's.
+fn paths(section: &mut Section<'_>) -> Vec<(String, Signal)> {
+    let mut paths: Vec<(String, Signal)> = Vec::new();
+    for (key, default, signal) in [
+        ("traces_url_path", "/v1/traces", Signal::Traces),
+        ("metrics_url_path", "/v1/metrics", Signal::Metrics),
+        ("logs_url_path", "/v1/logs", Signal::Logs),
+    ] {
+        let text = section.text(key);
+        let is_given = text.is_some();
+        let path = text.unwrap_or_else(|| default.to_owned());
+        let path = if path.starts_with('/') { path } else { format!("/{path}") };
+        if let Some((_, other)) = paths.iter().find(|(known, _)| *known == path) {
+            let key = if is_given { key.to_owned() } else { format!("{}_url_path", other.name()) };
+            let what = format!("`{path}` is the path of {} and of {}", other.name(), signal.name());
+            section.problem(&key, Problem::new(what).hint("give each signal a path of its own"));
+        }
+        paths.push((path, signal));
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collector::testing::{problems_of, read_section};
+
+    #[test]
+    fn no_path_is_that_of_two_signals() {
+        for (yaml, key) in [
+            ("a: 1\ntraces_url_path: /v1/logs", "traces_url_path"),
+            ("a: 1\nlogs_url_path: v1/traces", "logs_url_path"),
+            ("a: 1\ntraces_url_path: /x\nmetrics_url_path: /y\nlogs_url_path: x", "logs_url_path"),
+        ] {
+            let text = problems_of(yaml, |section| drop(paths(section)));
+            assert!(text.contains(key) && text.contains("of traces and of logs"), "{yaml}: {text}");
+        }
+        for (yaml, wanted) in [
+            ("{}", ["/v1/traces", "/v1/metrics", "/v1/logs"]),
+            ("{traces_url_path: /v1/logs, logs_url_path: /v1/traces}", ["/v1/logs", "/v1/metrics", "/v1/traces"]),
+            ("{traces_url_path: '', metrics_url_path: , logs_url_path: /v1/logs/}", ["/", "/v1/metrics", "/v1/logs/"]),
+        ] {
+            let paths: Vec<String> = read_section(yaml, paths).into_iter().map(|(path, _)| path).collect();
+            assert_eq!(paths, wanted, "{yaml}");
+        }
+    }
 }

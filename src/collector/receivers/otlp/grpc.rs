@@ -44,9 +44,11 @@ pub(super) async fn serve(
     // Of connections that are open when this ends, be it that it is dropped.
     let gone = CancellationToken::new();
     let _gone = gone.clone().drop_guard();
-    let incoming = unfold((connections, gone), |(mut connections, gone)| async {
+    // The library would break connections off after this, and ask nobody to leave before.
+    let longest = keepalive.age.zip(keepalive.grace).map(|(age, grace)| age.saturating_add(grace));
+    let incoming = unfold((connections, gone), move |(mut connections, gone)| async move {
         let (stream, _) = connections.next().await;
-        Some((Ok::<_, std::io::Error>(Leaving::new(stream, &gone)), (connections, gone)))
+        Some((Ok::<_, std::io::Error>(Leaving::new(stream, &gone, longest)), (connections, gone)))
     });
     let mut server = Server::builder()
         // Requests of some megabytes do not have to wait for window updates.
@@ -59,9 +61,6 @@ pub(super) async fn serve(
         .http2_keepalive_timeout(keepalive.timeout);
     if let Some(age) = keepalive.age {
         server = server.max_connection_age(age);
-    }
-    if let Some(grace) = keepalive.grace {
-        server = server.max_connection_age_grace(grace);
     }
     server
         .add_routes(Routes::from(router))

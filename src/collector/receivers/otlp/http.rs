@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::body;
 use super::config::HttpSettings;
 use super::intake::{Intake, Protocol};
+use super::path::Place;
 use super::status::Status;
 use super::{path, protocol};
 use crate::collector::net::accept::Connections;
@@ -69,9 +70,7 @@ async fn answer(State(state): State<Arc<(HttpSettings, Arc<Intake>)>>, request: 
     let (settings, intake) = &*state;
     let _request = intake.under_way.begin();
     let mut response = respond_to(settings, intake, request).await;
-    for (name, value) in &settings.response_headers {
-        response.headers_mut().insert(name, value.clone());
-    }
+    http_server::add_headers(response.headers_mut(), &settings.response_headers);
     response
 }
 
@@ -115,12 +114,14 @@ fn asked(settings: &HttpSettings, intake: &Intake, head: &Parts) -> Result<Asked
     let encoding = encoding(settings, text(&head.headers, &header::CONTENT_ENCODING))
         .map_err(|status| form.unwrap_or(Form::Json).refuse(&status))?;
     let clean = if head.method == Method::CONNECT { String::new() } else { path::clean(head.uri.path()) };
+    let place = path::find(&settings.paths, |signal| intake.takes(signal), &path::decode(&clean));
+    if place == Place::Below {
+        return Err(redirect(&head.method, &format!("{clean}/"), head.uri.query()).into());
+    }
     if clean != head.uri.path() {
         return Err(redirect(&head.method, &clean, head.uri.query()).into());
     }
-    let path = path::decode(&clean);
-    let signal = settings.paths.iter().find(|(known, _)| *known == path).map(|(_, signal)| *signal);
-    let Some(signal) = signal.filter(|signal| intake.takes(*signal)) else {
+    let Place::Of(signal) = place else {
         let mut response = respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n");
         response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, header::HeaderValue::from_static("nosniff"));
         return Err(response.into());

@@ -1,11 +1,13 @@
-//! Connections that end when their server does.
+//! Connections that end when their server does, or when they are too old.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
@@ -13,12 +15,19 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 pub(super) struct Leaving {
     stream: TcpStream,
     gone: Pin<Box<WaitForCancellationFutureOwned>>,
+    too_old: Option<Pin<Box<Sleep>>>,
 }
 
 impl Leaving {
-    /// One that breaks off when `gone` is cancelled.
-    pub fn new(stream: TcpStream, gone: &CancellationToken) -> Self {
-        Self { stream, gone: Box::pin(gone.clone().cancelled_owned()) }
+    /// One that breaks off when `gone` is cancelled, or after the longest time that it may take.
+    pub fn new(stream: TcpStream, gone: &CancellationToken, longest: Option<Duration>) -> Self {
+        let too_old = longest.map(|longest| Box::pin(sleep(longest)));
+        Self { stream, gone: Box::pin(gone.clone().cancelled_owned()), too_old }
+    }
+
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        let is_too_old = |end: &mut Pin<Box<Sleep>>| end.is_elapsed() || end.as_mut().poll(context).is_ready();
+        self.too_old.as_mut().is_some_and(is_too_old) || self.gone.as_mut().poll(context).is_ready()
     }
 }
 
@@ -28,7 +37,7 @@ impl AsyncRead for Leaving {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.gone.as_mut().poll(context).is_ready() {
+        if self.is_over(context) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         Pin::new(&mut self.stream).poll_read(context, buffer)
