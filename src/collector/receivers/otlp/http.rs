@@ -116,10 +116,10 @@ fn asked(settings: &HttpSettings, intake: &Intake, head: &Parts) -> Result<Asked
     let clean = if head.method == Method::CONNECT { String::new() } else { path::clean(head.uri.path()) };
     let place = path::find(&settings.paths, |signal| intake.takes(signal), &path::decode(&clean));
     if place == Place::Below {
-        return Err(redirect(&head.method, &format!("{clean}/"), head.uri.query()).into());
+        return Err(redirect(settings, &head.method, &format!("{clean}/"), head.uri.query()).into());
     }
     if clean != head.uri.path() {
-        return Err(redirect(&head.method, &clean, head.uri.query()).into());
+        return Err(redirect(settings, &head.method, &clean, head.uri.query()).into());
     }
     let Place::Of(signal) = place else {
         let mut response = respond(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "404 page not found\n");
@@ -178,10 +178,11 @@ fn unreadable(why: Unreadable) -> Status {
     }
 }
 
-/// A path with `//` or `..` in it is answered with the clean one.
-fn redirect(method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
+/// A path with `//` or `..` in it is answered with the clean one. There are words for people where nothing else is configured.
+fn redirect(settings: &HttpSettings, method: &Method, path: &str, query: Option<&str>) -> Response<Body> {
     let location = query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
-    let mut response = if matches!(*method, Method::GET | Method::HEAD) {
+    let has_type = settings.response_headers.contains_key(header::CONTENT_TYPE);
+    let mut response = if matches!(*method, Method::GET | Method::HEAD) && !has_type {
         let body = format!("<a href=\"{location}\">Temporary Redirect</a>.\n\n");
         respond(StatusCode::TEMPORARY_REDIRECT, "text/html; charset=utf-8", body)
     } else {
