@@ -89,6 +89,7 @@ const MAY_READ_THE_WALL_CLOCK: &[(&str, &str)] = &[
     ("src/inputs/world.rs", "the default job id"),
     ("src/telemetry/trace.rs", "where the first span begins"),
     ("src/collector/log.rs", "the time of a line, for people"),
+    ("src/collector/log_writer.rs", "the time of a line, for people"),
     ("src/collector/run.rs", "since when it is healthy, for people"),
     ("src/collector/own/gather.rs", "timestamps of data"),
     ("src/collector/receivers/prometheus/scrape/receiver.rs", "timestamps of data"),
