@@ -103,8 +103,11 @@ async fn who_stays_beyond_the_grace_is_cut_off() {
     assert_eq!(collector.stop().await, 0);
 }
 
+/// What is answered to the call of a stream.
+type Refusal = fn(u32) -> Vec<u8>;
+
 /// An endpoint of gRPC that does this to the first calls, and takes the others; and how many there were.
-async fn endpoint(first: usize, refusal: fn(u32) -> Vec<u8>) -> (u16, Arc<AtomicUsize>) {
+async fn endpoint(first: usize, refusal: Refusal) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let port = listener.local_addr().expect("an address").port();
     let calls = Arc::new(AtomicUsize::new(0));
@@ -139,12 +142,12 @@ fn leaves(_: u32) -> Vec<u8> {
     frame(LEAVE, 0, 0, &[0; 8])
 }
 
-/// REFUSED_STREAM.
+/// `REFUSED_STREAM`.
 fn refuses(stream: u32) -> Vec<u8> {
     frame(RESET, 0, stream, &[0, 0, 0, 7])
 }
 
-/// INTERNAL_ERROR: who knows what became of it.
+/// `INTERNAL_ERROR`: who knows what became of it.
 fn breaks(stream: u32) -> Vec<u8> {
     frame(RESET, 0, stream, &[0, 0, 0, 2])
 }
@@ -152,7 +155,7 @@ fn breaks(stream: u32) -> Vec<u8> {
 /// Without any retries.
 #[tokio::test]
 async fn what_an_endpoint_never_looked_at_is_sent_again_and_nothing_else() {
-    let cases: [(usize, fn(u32) -> Vec<u8>, u32, usize); 4] =
+    let cases: [(usize, Refusal, u32, usize); 4] =
         [(1, leaves, 3, 2), (1, refuses, 3, 2), (99, refuses, 0, 3), (1, breaks, 0, 1)];
     for (case, (first, refusal, sent, wanted)) in cases.into_iter().enumerate() {
         let (port, calls) = endpoint(first, refusal).await;
