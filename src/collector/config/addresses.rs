@@ -51,51 +51,32 @@ pub(super) fn check(
         }
     }
     for (place, listener) in listeners.iter().enumerate() {
-        let meeting = |other: &Listener| Some((meet(&other.endpoint, &listener.endpoint)?, other.path.clone()));
-        if let Some((meeting, other)) = listeners[..place].iter().find_map(meeting) {
-            let what = format!("`{}` is what `{other}` listens on", listener.endpoint);
-            let problem = match meeting {
-                Meeting::Certain => Problem::new(what),
-                Meeting::WhereFamiliesShare => {
-                    Problem::warning(format!("{what}, too, unless `bindv6only` is set here"))
-                }
-            };
+        if let Some(other) = listeners[..place].iter().find(|other| meet(&other.endpoint, &listener.endpoint)) {
+            let problem = Problem::new(format!("`{}` is what `{}` listens on", listener.endpoint, other.path));
             findings.push(listener.line, &listener.path, problem.hint("give one of them another port"));
         }
     }
 }
 
-/// How two endpoints stand in each other's way.
-#[derive(Debug, PartialEq, Eq)]
-enum Meeting {
-    Certain,
-    /// All addresses of IPv6 are those of IPv4 too, where the kernel is not told otherwise (`net.ipv6.bindv6only`).
-    WhereFamiliesShare,
-}
-
-/// Whether two endpoints cannot be listened on at the same time.
-fn meet(one: &str, other: &str) -> Option<Meeting> {
-    let ((one, port), (other, other_port)) = (one.rsplit_once(':')?, other.rsplit_once(':')?);
+/// Whether two endpoints cannot be listened on at the same time: they are one, or one of them is all addresses.
+fn meet(one: &str, other: &str) -> bool {
+    let (Some((one, port)), Some((other, other_port))) = (one.rsplit_once(':'), other.rsplit_once(':')) else {
+        return false;
+    };
     let number = |port: &str| port.parse::<u16>().ok().filter(|port| *port != 0);
-    if number(port)? != number(other_port)? {
-        return None;
+    if number(port).is_none() || number(port) != number(other_port) {
+        return false;
     }
     let host = |host: &str| match host.to_ascii_lowercase().as_str() {
-        "localhost" => "127.0.0.1".to_owned(),
-        "" => "[::]".to_owned(),
-        host => match host.trim_matches(['[', ']']).parse::<IpAddr>().map(|address| address.to_canonical()) {
-            Ok(IpAddr::V6(address)) => format!("[{address}]"),
-            Ok(IpAddr::V4(address)) => address.to_string(),
+        "localhost" => IpAddr::from([127, 0, 0, 1]).to_string(),
+        "" => IpAddr::from([0; 4]).to_string(),
+        host => match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().to_string(),
             Err(_) => host.to_owned(),
         },
     };
     let hosts = [host(one), host(other)];
-    let [of_six, other_of_six] = hosts.each_ref().map(|host| host.starts_with('['));
-    let any = |host: &str| hosts.iter().any(|each| each == host);
-    if hosts[0] == hosts[1] || (of_six == other_of_six && any(if of_six { "[::]" } else { "0.0.0.0" })) {
-        return Some(Meeting::Certain);
-    }
-    (any("[::]") || any("0.0.0.0")).then_some(Meeting::WhereFamiliesShare)
+    hosts[0] == hosts[1] || hosts.iter().any(|host| ["0.0.0.0", "::"].contains(&host.as_str()))
 }
 
 #[cfg(test)]
@@ -104,25 +85,24 @@ mod tests {
 
     #[test]
     fn addresses_that_meet() {
-        let (certain, shared) = (Some(Meeting::Certain), Some(Meeting::WhereFamiliesShare));
         for (one, other, expected) in [
-            ("localhost:4317", "127.0.0.1:4317", &certain),
-            ("localhost:4317", "localhost:04317", &certain),
-            ("localhost:4317", "localhost:4318", &None),
-            ("127.0.0.1:0", "127.0.0.1:0", &None),
-            (":4317", "[::1]:4317", &certain),
-            (":4317", "[::]:4317", &certain),
-            (":4317", "localhost:4317", &shared),
-            ("0.0.0.0:4317", "localhost:4317", &certain),
-            ("0.0.0.0:4317", "[::1]:4317", &shared),
-            ("[::1]:4317", "127.0.0.1:4317", &None),
-            ("[::]:4317", "0.0.0.0:4317", &shared),
-            ("127.0.0.1:1", "127.0.0.2:1", &None),
-            ("LOCALHOST:1", "[::ffff:127.0.0.1]:1", &certain),
-            ("[0::0]:1", "[::1]:1", &certain),
+            ("localhost:4317", "127.0.0.1:4317", true),
+            ("localhost:4317", "localhost:04317", true),
+            ("localhost:4317", "localhost:4318", false),
+            ("127.0.0.1:0", "127.0.0.1:0", false),
+            (":4317", "[::1]:4317", true),
+            (":4317", "[::]:4317", true),
+            (":4317", "localhost:4317", true),
+            ("0.0.0.0:4317", "localhost:4317", true),
+            ("0.0.0.0:4317", "[::1]:4317", true),
+            ("[::1]:4317", "127.0.0.1:4317", false),
+            ("[::]:4317", "0.0.0.0:4317", true),
+            ("127.0.0.1:1", "127.0.0.2:1", false),
+            ("LOCALHOST:1", "[::ffff:127.0.0.1]:1", true),
+            ("[0::0]:1", "[::1]:1", true),
         ] {
-            assert_eq!(&meet(one, other), expected, "{one} {other}");
-            assert_eq!(&meet(other, one), expected, "{other} {one}");
+            assert_eq!(meet(one, other), expected, "{one} {other}");
+            assert_eq!(meet(other, one), expected, "{other} {one}");
         }
     }
 

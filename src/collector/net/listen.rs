@@ -12,11 +12,12 @@ use crate::diag::Problem;
 /// How many connections may wait to be taken: what the runtime uses elsewhere.
 const WAITING: u32 = 1024;
 
-/// Listens on `host:port`; without a host, or at `0.0.0.0`, on all addresses, of both families where the kernel has both. Of the addresses of
-/// a name it is the first one of IPv4 if there is one, as in the reference, and no other if that is taken. The address is
-/// the real one (port 0 takes a free port). A problem names the address and says why.
+/// Listens on `host:port`; without a host, at `0.0.0.0` or `[::]`, on all addresses, of both families where the kernel has
+/// both, as in the reference. Of the addresses of a name it is the first one of IPv4 if there is one, as there, and no other
+/// if that is taken. The address is the real one (port 0 takes a free port). A problem names the address and says why.
 pub async fn listen(endpoint: &str) -> Result<(TcpListener, SocketAddr), Problem> {
-    let bound = match endpoint.strip_prefix("0.0.0.0").unwrap_or(endpoint).strip_prefix(':') {
+    let any = endpoint.strip_prefix("0.0.0.0").or(endpoint.strip_prefix("[::]")).unwrap_or(endpoint);
+    let bound = match any.strip_prefix(':') {
         Some(port) => match of_both_families(port) {
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
                 TcpListener::bind(format!("0.0.0.0:{port}")).await
@@ -83,9 +84,10 @@ mod tests {
     /// As in the reference; a machine may be without IPv6.
     #[tokio::test]
     async fn any_address_is_one_of_either_family() {
+        const BOTH: [&str; 2] = ["127.0.0.1", "::1"];
         let six = TcpListener::bind("[::1]:0").await.is_ok();
         for (endpoint, hosts) in
-            [("0.0.0.0:0", ["127.0.0.1", "::1"]), (":0", ["127.0.0.1", "::1"]), ("[127.0.0.1]:0", ["127.0.0.1"; 2])]
+            [("0.0.0.0:0", BOTH), (":0", BOTH), ("[::]:0", BOTH), ("[127.0.0.1]:0", ["127.0.0.1"; 2])]
         {
             let (_listener, address) = listen(endpoint).await.expect("a free port");
             for host in hosts.into_iter().filter(|host| six || !host.contains(':')) {
