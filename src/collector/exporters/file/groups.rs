@@ -303,11 +303,12 @@ mod tests {
             assert_eq!(std::fs::read_to_string(folder.join("well.jsonl")).expect("reads").lines().count(), 2);
             assert!(!flushed.is_finished());
             // What hung is written when it can be.
-            let pipe = folder.join("hangs.jsonl");
-            let reader = std::thread::spawn(move || std::fs::read(pipe).map(|text| text.len()));
+            // One that stays: whoever opens the pipe when its only reader has gone waits again.
+            let mut pipe =
+                std::fs::File::options().read(true).write(true).open(folder.join("hangs.jsonl")).expect("opens");
             written(12).await;
             flushed.await.expect("ends");
-            assert!(reader.join().expect("ends").expect("reads") > 0);
+            assert!(std::io::Read::read(&mut pipe, &mut [0; 64]).expect("reads") > 0);
         }
     }
 
