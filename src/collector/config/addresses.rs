@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::checked::{Components, Declared};
+use super::checked::Components;
 use super::node::Node;
 use super::pipelines::Pipeline;
 use super::section::Findings;
@@ -33,16 +33,11 @@ pub(super) fn check(
             listeners.push(Listener { path: keys.join("."), line, endpoint: endpoint.to_owned() });
         }
     };
-    for Declared { id, component, .. } in &components.extensions {
-        if let Some(extension) = component.as_ref().filter(|_| extensions.contains(id)) {
-            add("extensions", id, extension.endpoints());
-        }
+    for (declared, extension) in components.extensions_of(extensions) {
+        add("extensions", &declared.id, extension.endpoints());
     }
-    let used = |id: &String| pipelines.iter().any(|pipeline| pipeline.receivers.contains(id));
-    for Declared { id, component, .. } in &components.receivers {
-        if let Some(receiver) = component.as_ref().filter(|_| used(id)) {
-            add("receivers", id, receiver.endpoints());
-        }
+    for (declared, receiver) in components.receivers_in(pipelines) {
+        add("receivers", &declared.id, receiver.endpoints());
     }
     for reader in &telemetry.readers {
         if let Reader::Pull(pull) = reader {

@@ -49,6 +49,40 @@ pub struct Components {
     pub extensions: Vec<Declared<dyn Extension>>,
 }
 
+/// A declared component that could be read.
+type Used<'a, C> = (&'a Declared<C>, &'a C);
+
+impl Components {
+    /// The receivers that pipelines name.
+    pub(super) fn receivers_in<'a>(
+        &'a self,
+        pipelines: &'a [Pipeline],
+    ) -> impl Iterator<Item = Used<'a, dyn Receiver>> {
+        used(&self.receivers, |id| pipelines.iter().any(|pipeline| pipeline.receivers.contains(id)))
+    }
+
+    /// The exporters that pipelines name.
+    pub(super) fn exporters_in<'a>(
+        &'a self,
+        pipelines: &'a [Pipeline],
+    ) -> impl Iterator<Item = Used<'a, dyn Exporter>> {
+        used(&self.exporters, |id| pipelines.iter().any(|pipeline| pipeline.exporters.contains(id)))
+    }
+
+    /// The extensions of these ids.
+    pub(super) fn extensions_of<'a>(&'a self, ids: &'a [String]) -> impl Iterator<Item = Used<'a, dyn Extension>> {
+        used(&self.extensions, |id| ids.contains(id))
+    }
+}
+
+fn used<'a, C: ?Sized>(
+    declared: &'a [Declared<C>],
+    is_used: impl Fn(&String) -> bool + 'a,
+) -> impl Iterator<Item = Used<'a, C>> {
+    let used = declared.iter().filter(move |declared| is_used(&declared.id));
+    used.filter_map(|declared| Some((declared, declared.component.as_deref()?)))
+}
+
 /// A checked configuration.
 pub struct Config {
     /// The declared components; those that no pipeline names are not built.
@@ -204,12 +238,9 @@ fn report(references: &[Reference], pipelines: &[Pipeline], findings: &Findings)
 
 /// An exporter in use that stores what it cannot send needs its extension.
 fn storages(root: &Node, components: &Components, started: &[String], pipelines: &[Pipeline], findings: &Findings) {
-    for Declared { id, component, .. } in &components.exporters {
-        let used = pipelines.iter().any(|pipeline| pipeline.exporters.contains(id));
-        let storage = component.as_ref().filter(|_| used).and_then(|exporter| exporter.storage());
-        let Some(storage) = storage.filter(|storage| !started.iter().any(|extension| extension == storage)) else {
-            continue;
-        };
+    for (Declared { id, .. }, exporter) in components.exporters_in(pipelines) {
+        let missing = |storage: &&str| !started.iter().any(|extension| extension == storage);
+        let Some(storage) = exporter.storage().filter(missing) else { continue };
         let problem = Problem::new(format!("the extension `{storage}` is not in `service.extensions`"));
         let problem = problem.suggest(storage, components.extensions.iter().map(|extension| extension.id.as_str()));
         let keys = ["exporters", id, "sending_queue", "storage"];

@@ -61,6 +61,16 @@ pub fn expand_text(text: &str, sources: &Sources<'_>) -> Option<String> {
     None
 }
 
+/// The scheme of what stands between `${` and `}`, and what follows it: without one it is a variable.
+pub(super) fn scheme_and_rest(inner: &str) -> (&str, &str) {
+    inner.split_once(':').unwrap_or(("env", inner))
+}
+
+/// `NAME` or `NAME:-default`.
+pub(super) fn name_and_default(rest: &str) -> (&str, Option<&str>) {
+    rest.split_once(":-").map_or((rest, None), |(name, default)| (name, Some(default)))
+}
+
 /// Where a value stands.
 #[derive(Clone, Copy)]
 struct Place<'a> {
@@ -174,10 +184,7 @@ impl<'a> Expander<'a> {
         if inner.contains('$') {
             return Err(Problem::new(format!("`{reference}` contains a `$`")).hint("write `$$` for a `$` in a value"));
         }
-        let (scheme, rest) = match inner.split_once(':') {
-            Some((scheme, rest)) => (scheme, rest),
-            None => ("env", inner),
-        };
+        let (scheme, rest) = scheme_and_rest(inner);
         match scheme {
             "env" => self.variable(reference, rest, line, path),
             "yaml" => Ok(Found::Text(rest.to_owned())),
@@ -193,10 +200,7 @@ impl<'a> Expander<'a> {
 
     /// `NAME` or `NAME:-default`.
     fn variable(&self, reference: &str, rest: &str, line: u32, path: &str) -> Result<Found, Problem> {
-        let (name, default) = match rest.split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (rest, None),
-        };
+        let (name, default) = name_and_default(rest);
         let good_start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if !good_start || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             let problem = Problem::new(format!("`{reference}`: `{name}` is no name of a variable"));

@@ -10,9 +10,8 @@ use crate::diag::Problem;
 /// Names those among the exporters in use that write the file of another one in another way.
 pub(super) fn check(components: &Components, pipelines: &[Pipeline], findings: &Findings) {
     let mut known: Vec<(&str, WrittenFile)> = Vec::new();
-    let used = |id: &String| pipelines.iter().any(|pipeline| pipeline.exporters.contains(id));
-    for declared in components.exporters.iter().filter(|declared| used(&declared.id)) {
-        let Some(file) = declared.component.as_ref().and_then(|exporter| exporter.file()) else { continue };
+    for (declared, exporter) in components.exporters_in(pipelines) {
+        let Some(file) = exporter.file() else { continue };
         if let Some((other, their)) = known.iter().find(|(_, their)| their.path == file.path) {
             let differences = file.keys.iter().zip(&their.keys).filter(|(ours, theirs)| ours != theirs);
             for ((key, here), (_, there)) in differences {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::expand::{Sources, expand_text};
+use super::expand::{Sources, expand_text, name_and_default, scheme_and_rest};
 use super::load::Environment;
 use super::node::{Node, Value};
 use crate::collector::storage::Credential;
@@ -114,12 +114,11 @@ enum Reference<'a> {
 /// A text in place (`yaml:`) is none.
 fn read(reference: &str) -> Option<Reference<'_>> {
     let inner = reference.strip_prefix("${")?.strip_suffix('}')?;
-    let rest = match inner.split_once(':') {
-        Some(("file", path)) => return Some(Reference::File(path)),
-        Some(("env", rest)) => rest,
-        Some(_) => return None,
-        None => inner,
+    let rest = match scheme_and_rest(inner) {
+        ("file", path) => return Some(Reference::File(path)),
+        ("env", rest) => rest,
+        _ => return None,
     };
-    let (name, default) = rest.split_once(":-").map_or((rest, None), |(name, default)| (name, Some(default)));
+    let (name, default) = name_and_default(rest);
     Some(Reference::Variable { name, has_default: default.is_some() })
 }

@@ -84,8 +84,7 @@ fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Opt
             let message = format!("the processor `{}` is named twice", reference.id);
             findings.push(reference.line, &format!("{path}.processors"), Problem::new(message));
         }
-        let declared = components.processors.iter().find(|processor| processor.id == reference.id);
-        if let Some(processor) = declared.and_then(|declared| declared.component.as_ref())
+        if let Some(processor) = component(&components.processors, reference)
             && let Err(problem) = processor.suits(signal)
         {
             findings.push(reference.line, &format!("processors.{}", reference.id), problem);
@@ -95,8 +94,7 @@ fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Opt
         let connector = components.connectors.iter().any(|connector| connector.id == reference.id);
         if connector || at.fits(reference, "exporter", &components.exporters) {
             let new = add(if connector { &mut pipeline.feeds } else { &mut pipeline.exporters }, reference);
-            let exporter = components.exporters.iter().find(|exporter| exporter.id == reference.id);
-            if let Some(exporter) = exporter.and_then(|exporter| exporter.component.as_ref()).filter(|_| new)
+            if let Some(exporter) = component(&components.exporters, reference).filter(|_| new)
                 && let Err(problem) = exporter.suits(signal)
             {
                 findings.push(reference.line, &format!("{path}.exporters"), problem);
@@ -104,6 +102,11 @@ fn check_one(draft: &Draft, components: &Components, findings: &Findings) -> Opt
         }
     }
     Some(pipeline)
+}
+
+/// What is referred to, if it is declared and could be read.
+fn component<'a, C: ?Sized>(declared: &'a [Declared<C>], reference: &Reference) -> Option<&'a C> {
+    declared.iter().find(|declared| declared.id == reference.id)?.component.as_deref()
 }
 
 fn add(list: &mut Vec<String>, reference: &Reference) -> bool {

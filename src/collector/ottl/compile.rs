@@ -4,7 +4,7 @@
 use super::arguments::{Argument, ArgumentKind, Parameter, compile_pattern};
 use super::context::{Level, Naming};
 use super::expression::{Call, Condition, Expression};
-use super::functions::{self, Function};
+use super::functions::{self, Function, is_editor};
 use super::keys::Key;
 use super::place::{self, Field, Place};
 use super::syntax::{self, Value as Written};
@@ -41,10 +41,6 @@ fn folded(mut list: Vec<Condition>, deciding: bool, joined: fn(Vec<Condition>) -
 pub(super) struct Statement {
     pub editor: Call,
     pub condition: Option<Condition>,
-}
-
-fn is_editor(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 impl Compiler {

@@ -81,7 +81,7 @@ impl Level {
     pub(super) fn seen_as(self, name: &str) -> Option<Self> {
         // The former name of scopes is known everywhere but in their own context.
         let name = if name == "instrumentation_scope" && self != Self::Scope { "scope" } else { name };
-        self.sees().iter().copied().find(|level| level.name() == name)
+        Self::named(name).filter(|level| self.sees().contains(level))
     }
 
     /// The number of an enumeration's name.
@@ -103,7 +103,8 @@ impl Level {
     }
 
     /// The context of this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
         PRIORITY.into_iter().find(|level| level.name() == name)
     }
 

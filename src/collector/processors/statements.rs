@@ -44,6 +44,21 @@ pub(super) fn inner_list<'a>(section: &mut Section<'a>, key: &'static str) -> Op
     }
 }
 
+/// A list of texts, or of groups with a context: the ones and the others, with their places. Both in one list are a
+/// problem; `what` the texts are.
+pub(super) fn flat_and_groups<'a>(
+    section: &Section<'_>,
+    key: &str,
+    items: &'a [Node],
+    what: &str,
+) -> (Vec<Node>, Vec<(usize, &'a Node)>) {
+    let (flat, groups): (Vec<_>, Vec<_>) = items.iter().enumerate().partition(|(_, item)| item.as_text().is_some());
+    if !flat.is_empty() && !groups.is_empty() {
+        section.problem(key, Problem::new(format!("{what} and groups with a context cannot stand in one list")));
+    }
+    (flat.into_iter().map(|(_, item)| item.clone()).collect(), groups)
+}
+
 /// What a group says of its context.
 pub(super) enum Said {
     /// Nothing.
@@ -61,7 +76,7 @@ pub(super) fn context(section: &mut Section<'_>, signal: Signal) -> Said {
     }
     let name = section.text("context").unwrap_or_default();
     let levels = Level::of(signal);
-    let called = |name: &str| levels.iter().copied().find(|level| level.name() == name);
+    let called = |name: &str| Level::named(name).filter(|level| levels.contains(level));
     if let Some(level) = called(&name.to_ascii_lowercase()) {
         return Said::Context(level);
     }

@@ -107,10 +107,15 @@ pub(super) fn find(name: &str, context: Level, extra: &'static [Function]) -> Op
     editors::EDITORS.iter().chain(converters::CONVERTERS).chain(extra).find(here)
 }
 
+/// Whether a name is an editor's, by the way it is written; the others are converters'.
+pub(super) fn is_editor(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
 /// What to say about a name that means no function, or none in this context.
 pub(super) fn unknown(call: &syntax::Call, context: Level) -> Fault {
-    let is_editor = call.name.starts_with(|c: char| c.is_ascii_lowercase());
-    let (word, list) = if is_editor { ("editor", editors::EDITORS) } else { ("converter", converters::CONVERTERS) };
+    let (word, list) =
+        if is_editor(&call.name) { ("editor", editors::EDITORS) } else { ("converter", converters::CONVERTERS) };
     let elsewhere = |function: &&Function| function.name == call.name;
     if let Some(Function { only: Some(level), .. }) = list.iter().find(elsewhere) {
         let what =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::matching::{self, Matching, Properties};
-use super::super::statements::{Said, Texts, context, error_mode, inner_list, list};
+use super::super::statements::{Said, Texts, context, error_mode, flat_and_groups, inner_list, list};
 use super::processor::{Pass, Settings, Step, Test};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::config::node::{Node, Value};
@@ -136,12 +136,8 @@ fn inferred(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: 
         return Vec::new();
     }
     let mut passes = Vec::new();
-    let (flat, groups): (Vec<_>, Vec<_>) = items.iter().enumerate().partition(|(_, item)| item.as_text().is_some());
-    if !flat.is_empty() && !groups.is_empty() {
-        section.problem(key, Problem::new("conditions and groups with a context cannot stand in one list"));
-    }
+    let (flat, groups) = flat_and_groups(section, key, items, "conditions");
     if !flat.is_empty() {
-        let flat: Vec<Node> = flat.into_iter().map(|(_, item)| item.clone()).collect();
         passes.extend(infer(section, key, &flat, signal, mode));
     }
     for (index, item) in groups {

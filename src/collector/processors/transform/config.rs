@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::super::statements::{Said, Texts, context, error_mode, inner_list, list};
+use super::super::statements::{Said, Texts, context, error_mode, flat_and_groups, inner_list, list};
 use super::processor::{Member, Settings};
 use crate::collector::component::{EVERY_SIGNAL, Factory, Processor, Signals};
 use crate::collector::config::node::Node;
@@ -38,19 +38,15 @@ type Caches = Vec<(Level, Arc<Mutex<Vec<KeyValue>>>)>;
 fn groups(section: &mut Section<'_>, key: &'static str, signal: Signal, mode: ErrorMode) -> Vec<Member> {
     let Some(items) = list(section, key) else { return Vec::new() };
     let mut members = Vec::new();
-    let flat = items.iter().filter(|item| item.as_text().is_some()).count();
-    if flat > 0 && flat < items.len() {
-        section.problem(key, Problem::new("statements and groups with a context cannot stand in one list"));
-    }
-    if flat > 0 {
+    let (flat, groups) = flat_and_groups(section, key, items, "statements");
+    if !flat.is_empty() {
         // A flat list is one group: its context is the innermost one of all its statements.
-        let flat: Vec<Node> = items.iter().filter(|item| item.as_text().is_some()).cloned().collect();
         let draft = Draft { style: Some(Style::Inferred), mode, statements: &flat, conditions: &[] };
         let group = draft.compile(section, (key, key), signal);
         members.extend(group.map(|group| Member { group, shared_cache: None }));
     }
     let mut caches: Caches = Vec::new();
-    for (index, item) in items.iter().enumerate().filter(|(_, item)| item.as_text().is_none()) {
+    for (index, item) in groups {
         let group = section.item(key, index, item, |group| read_group(group, signal, mode, &mut caches));
         members.extend(group.flatten());
     }
