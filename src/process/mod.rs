@@ -49,5 +49,5 @@ pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
 pub use log::{Kept, Log, OnFailure};
 pub use os_signals::{OsSignals, Told, hold_signals, told_meanwhile};
 pub use program::in_words;
-pub use reaper::{adopted, childless, children, launch};
+pub use reaper::{adopted, childless, children, launch, spawned_so_far};
 pub use showing::{Destination, LineSink, Prefix};

@@ -6,6 +6,8 @@ use std::sync::mpsc;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use tokio::sync::oneshot;
+
 use super::exit::Exit;
 use super::launch::{Launch, LaunchError, LaunchErrorKind, Started};
 use super::registry::{OnExit, Registry};
@@ -20,9 +22,16 @@ struct Request {
     exited: OnExit,
 }
 
+/// What the thread that spawns does, one after the other.
+enum Errand {
+    Spawn(Box<Request>),
+    /// To say that everything before it is done.
+    Answer(oneshot::Sender<()>),
+}
+
 struct Processes {
     registry: &'static Registry,
-    requests: Mutex<mpsc::Sender<Request>>,
+    errands: Mutex<mpsc::Sender<Errand>>,
 }
 
 /// The two threads, started at the first use. They live as long as the process: see the module's theory.
@@ -31,17 +40,21 @@ fn processes() -> &'static Processes {
     static PROCESSES: OnceLock<Processes> = OnceLock::new();
     PROCESSES.get_or_init(|| {
         let registry = REGISTRY.get_or_init(Registry::new);
-        let (requests, inbox) = mpsc::channel::<Request>();
+        let (errands, inbox) = mpsc::channel::<Errand>();
         become_subreaper();
         start_thread("spawner", move || {
             registry.spawn_here();
-            for request in inbox {
+            for errand in inbox {
                 // This thread must not end: all children would die with it.
-                let _ = catch_unwind(AssertUnwindSafe(|| spawn(registry, request)));
+                let _ = catch_unwind(AssertUnwindSafe(|| match errand {
+                    Errand::Spawn(request) => spawn(registry, *request),
+                    // Whoever has given up waiting needs no answer.
+                    Errand::Answer(reply) => drop(reply.send(())),
+                }));
             }
         });
         start_thread("reaper", move || reap(registry));
-        Processes { registry, requests: Mutex::new(requests) }
+        Processes { registry, errands: Mutex::new(errands) }
     })
 }
 
@@ -102,11 +115,25 @@ pub fn launch(
     exited: impl FnOnce(Exit) + Send + 'static,
 ) {
     let request = Request { launch, started: Box::new(started), exited: Box::new(exited) };
-    let requests = processes().requests.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(mpsc::SendError(request)) = requests.send(request) {
+    if let Err(Errand::Spawn(request)) = send(Errand::Spawn(Box::new(request))) {
         let message = "cannot start the thread that spawns children";
         (request.started)(Err(LaunchError::new(LaunchErrorKind::System, message)));
     }
+}
+
+/// Waits until nothing is being spawned any more of what was asked for before: it runs, or could not be started, or was
+/// given up and has got SIGKILL.
+pub async fn spawned_so_far() {
+    let (reply, done) = oneshot::channel();
+    if send(Errand::Answer(reply)).is_ok() {
+        let _ = done.await;
+    }
+}
+
+/// Hands it to the thread that spawns; it comes back where there is none.
+fn send(errand: Errand) -> Result<(), Errand> {
+    let errands = processes().errands.lock().unwrap_or_else(PoisonError::into_inner);
+    errands.send(errand).map_err(|mpsc::SendError(errand)| errand)
 }
 
 /// The children of gymrun that are the job's, except those that it spawned: orphans that it adopted.
@@ -135,5 +162,35 @@ pub fn childless() -> bool {
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("launch", &self.launch).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::{launch, spawned_so_far};
+    use crate::plan::Stdin;
+    use crate::process::{Launch, Output};
+
+    #[tokio::test]
+    async fn what_was_asked_for_before_has_been_started() {
+        let started = Arc::new(AtomicUsize::new(0));
+        for _ in 0..20 {
+            let description = Launch {
+                argv: vec!["true".into()],
+                environment: Arc::default(),
+                cwd: "/".into(),
+                search: Some("/bin:/usr/bin".into()),
+                stdin: Stdin::Null,
+                output: Output::Null,
+                cgroup: None,
+            };
+            let count = Arc::clone(&started);
+            launch(description, move |_| _ = count.fetch_add(1, Ordering::SeqCst), drop);
+        }
+        spawned_so_far().await;
+        assert_eq!(started.load(Ordering::SeqCst), 20);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::budget::Pace;
 use super::host::Report;
@@ -237,6 +237,9 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
     let kill_at = pace.kill_last_at(start, STRAY_GRACE);
     let give_up_at = pace.give_up_at(kill_at, KILL_LIMIT);
     let mut pause = SHORTEST_LOOK;
+    // Nobody asks for children any more, but a probe that was asked for may not have been forked yet. Where the program of
+    // one does not come to be executed it dies with gymrun.
+    let _ = timeout_at(give_up_at, process::spawned_so_far()).await;
     loop {
         let left = if process::childless() { Vec::new() } else { descendants(&proc) };
         let killing = Instant::now() >= kill_at;
