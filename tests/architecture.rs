@@ -167,6 +167,36 @@ fn sources(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
+/// In `tests/README.md`: a case of `supervisor/` by its name, or `FILE::FUNCTION`.
+#[test]
+fn the_tests_that_the_table_of_failures_names_are_there() {
+    let text = fs::read_to_string(root().join("tests/README.md")).expect("it is there");
+    let (_, table) = text.split_once("## What goes wrong in the field").expect("its table");
+    let all: Vec<(PathBuf, String)> = ["src", "tests"].into_iter().flat_map(|folder| sources(folder, "rs")).collect();
+    let has = |file: &Path, name: &str| {
+        let function = format!("fn {name}(");
+        all.iter().any(|(path, text)| path.starts_with(file) && text.contains(&function))
+    };
+    let mut wrong = Vec::new();
+    let mut named = 0;
+    for row in table.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| **")) {
+        let tests = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
+        for test in tests.split('`').skip(1).step_by(2) {
+            named += 1;
+            let (file, function) = match test.split_once("::") {
+                None => (PathBuf::from("tests/supervisor"), test),
+                Some((file, function)) if file.starts_with("src/") => (PathBuf::from(file), function),
+                Some((file, function)) => (Path::new("tests").join(file), function),
+            };
+            if !has(&file, function) {
+                wrong.push(format!("`{test}` is not in {}", file.display()));
+            }
+        }
+    }
+    assert!(named > 100, "{named} tests are named");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Every `X` of `crate::X` outside of comments, groups (`crate::{a, b::C}`) included.
 fn imported(text: &str) -> BTreeSet<String> {
     let code: Vec<&str> = text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect();

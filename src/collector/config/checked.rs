@@ -121,7 +121,7 @@ impl Config {
         let extensions = extensions(&service.extensions, &components, &findings);
         let pipelines = pipelines::check(service.pipelines, &components, &findings);
         addresses::check(root, &components, &extensions, &pipelines, &service.telemetry, &findings);
-        files::check(&components, &pipelines, &findings);
+        files::check(root, &components, &pipelines, &findings);
         storages(root, &components, &extensions, &pipelines, &findings);
         report(&service.telemetry.report, &pipelines, &findings);
         let problems = findings.problems.into_inner();

@@ -2,13 +2,14 @@
 //! obeyed.
 
 use super::checked::Components;
+use super::node::Node;
 use super::pipelines::Pipeline;
 use super::section::Findings;
 use crate::collector::component::WrittenFile;
 use crate::diag::Problem;
 
 /// Names those among the exporters in use that write the file of another one in another way.
-pub(super) fn check(components: &Components, pipelines: &[Pipeline], findings: &Findings) {
+pub(super) fn check(root: &Node, components: &Components, pipelines: &[Pipeline], findings: &Findings) {
     let mut known: Vec<(&str, WrittenFile)> = Vec::new();
     for (declared, exporter) in components.exporters_in(pipelines) {
         let Some(file) = exporter.file() else { continue };
@@ -19,7 +20,8 @@ pub(super) fn check(components: &Components, pipelines: &[Pipeline], findings: &
                 let what = format!("{path} is the file of `exporters.{other}` too, with another `{key}`");
                 let problem = Problem::new(format!("{what} (`{here}` here, `{there}` there)"));
                 let problem = problem.hint("give both the same, or name one exporter in all of the pipelines");
-                findings.push(declared.line, &format!("exporters.{}.{key}", declared.id), problem);
+                let keys = ["exporters", &declared.id, key];
+                findings.push(root.line_at(&keys), &keys.join("."), problem);
             }
         }
         known.push((&declared.id, file));
@@ -59,6 +61,14 @@ mod tests {
         assert_eq!(problems(same, same, ", file/b"), "");
         let groups = |name: &str| format!("g{name}*, group_by: {{enabled: true, resource_attribute: {name}}}");
         assert_eq!(problems(&groups("a"), &groups("b"), ", file/b"), "", "other files");
+    }
+
+    #[test]
+    fn the_line_is_that_of_the_key() {
+        let text = "receivers: {otlp: {protocols: {http: }}}\nexporters:\n  file/a: {path: /x}\n  file/b:\n    path: /x\n    \
+                    append: true\nservice: {pipelines: {traces: {receivers: [otlp], exporters: [file/a, file/b]}}}\n";
+        let said = load_config(text, &|_| None).err().expect("they differ").to_string();
+        assert!(said.contains(":6"), "{said}");
     }
 
     /// Which attribute leads to a file of a group does not matter to the file.

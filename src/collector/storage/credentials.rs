@@ -5,6 +5,7 @@
 //! whoever sends the data later puts the attribute back from the environment. Data that has the secret anywhere else is
 //! not stored at all.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use memchr::memmem;
@@ -43,6 +44,9 @@ pub(super) struct Removed {
     pub attribute: String,
     /// The variable that has its value.
     pub variable: String,
+    /// It was a number: a reference to a variable of digits alone is one.
+    #[serde(default)]
+    pub integer: bool,
 }
 
 /// A shorter value may stand anywhere by chance.
@@ -66,9 +70,13 @@ pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Opti
     let credentials: Vec<&Credential> = credentials.iter().filter(|secret| !secret.value.is_empty()).collect();
     let mut removed = Vec::new();
     for (place, entry) in payload.resources.iter_mut().enumerate() {
-        let secret_of = |attribute: &KeyValue| match &attribute.value {
-            AnyValue::String(text) => credentials.iter().find(|secret| secret.value.as_bytes() == text.as_bytes()),
-            _ => None,
+        let secret_of = |attribute: &KeyValue| {
+            let text: Cow<'_, [u8]> = match &attribute.value {
+                AnyValue::String(text) => text.as_bytes().into(),
+                AnyValue::Int(number) => number.to_string().into_bytes().into(),
+                _ => return None,
+            };
+            credentials.iter().find(|secret| secret.value.as_bytes() == &*text)
         };
         if entry.resource.attributes.iter().all(|attribute| secret_of(attribute).is_none()) {
             continue;
@@ -76,7 +84,8 @@ pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Opti
         Arc::make_mut(&mut entry.resource).attributes.retain(|attribute| {
             let Some(secret) = secret_of(attribute) else { return true };
             let name = String::from_utf8_lossy(attribute.key.as_bytes()).into_owned();
-            removed.push(Removed { resource: place, attribute: name, variable: secret.variable.clone() });
+            let integer = matches!(attribute.value, AnyValue::Int(_));
+            removed.push(Removed { resource: place, attribute: name, variable: secret.variable.clone(), integer });
             false
         });
     }
@@ -96,11 +105,13 @@ pub(super) fn take_out(mut payload: Payload, credentials: &[Credential]) -> Opti
 
 /// Puts back what was taken out; an error names a variable that is not known.
 pub(super) fn put_back(payload: &mut Payload, removed: &[Removed], credentials: &[Credential]) -> Result<(), String> {
-    for Removed { resource, attribute, variable } in removed {
+    for Removed { resource, attribute, variable, integer } in removed {
         let secret = credentials.iter().find(|secret| secret.variable == *variable && !secret.value.is_empty());
-        let value = secret.ok_or_else(|| format!("it needs `{variable}`, which is not there"))?;
+        let text = &secret.ok_or_else(|| format!("it needs `{variable}`, which is not there"))?.value;
+        let number = text.parse().ok().filter(|_| *integer);
+        let value = number.map_or_else(|| AnyValue::String(text.as_str().into()), AnyValue::Int);
         let entry = payload.resources.get_mut(*resource).ok_or_else(|| format!("it has no resource {resource}"))?;
-        Arc::make_mut(&mut entry.resource).upsert(attribute, AnyValue::String(value.value.as_str().into()));
+        Arc::make_mut(&mut entry.resource).upsert(attribute, value);
     }
     Ok(())
 }
@@ -126,6 +137,18 @@ mod tests {
         assert!(put_back(&mut stripped, &removed, &[]).expect_err("unknown").contains("TOKEN"));
         put_back(&mut stripped, &removed, &credentials()).expect("known");
         assert_eq!(Payload::decode(Signal::Traces, before.clone()).expect("valid").encode(), stripped.encode());
+    }
+
+    #[test]
+    fn a_secret_of_digits_may_be_a_number() {
+        let credentials = [Credential { variable: "TOKEN".into(), value: "20261130".into() }];
+        let mut payload = spans(1);
+        Arc::make_mut(&mut payload.resources[0].resource).upsert("tenant", AnyValue::Int(20_261_130));
+        let before = payload.encode();
+        let (mut stripped, removed) = take_out(payload, &credentials).expect("no secret is left");
+        assert_ne!(stripped.encode(), before);
+        put_back(&mut stripped, &removed, &credentials).expect("known");
+        assert_eq!(stripped.encode(), before);
     }
 
     #[test]
