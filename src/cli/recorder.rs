@@ -2,10 +2,10 @@
 //!
 //! The supervisor only puts events into a queue, so a slow disk never holds it up, and a slow terminal holds up nobody.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, JoinHandle, Thread, park_timeout};
 use std::time::Duration;
 
@@ -19,6 +19,11 @@ use crate::telemetry::Exporter;
 
 /// How long the last of gymrun's own telemetry may take: one export of each signal.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the files may take to be written once all is over.
+const FILES_LIMIT: Duration = Duration::from_secs(10);
+/// How long a stderr that takes nothing is waited for then.
+const LAST_WORD_LIMIT: Duration = Duration::from_secs(1);
 
 /// After what has happened, for so long more is waited for: that is then written at once, and wakes the terminal's thread
 /// once.
@@ -38,6 +43,8 @@ enum Message {
 /// The reader of events, running.
 pub(super) struct Recorder {
     queue: Sender<Message>,
+    /// Never gets anything; its other end is gone once all is in the files.
+    written: Receiver<()>,
     thread: JoinHandle<Summary>,
 }
 
@@ -56,8 +63,9 @@ impl Recorder {
             terminal: Terminal::start(reporter)?,
             exporter,
         };
-        let thread = Builder::new().name("events".to_owned()).spawn(move || reading.run(&messages))?;
-        Ok(Self { queue, thread })
+        let (unwritten, written) = channel();
+        let thread = Builder::new().name("events".to_owned()).spawn(move || reading.run(&messages, unwritten))?;
+        Ok(Self { queue, written, thread })
     }
 
     /// Where the supervisor says what happens.
@@ -86,15 +94,39 @@ impl Recorder {
         }
     }
 
-    /// Waits until everything is written.
+    /// Waits until everything is written and shown; `None`, after a line on stderr, if the file system of the job directory
+    /// does not answer: nothing runs any more, and nobody is helped by a gymrun that does.
     pub(super) fn end(self) -> Option<Summary> {
+        self.end_within(FILES_LIMIT)
+    }
+
+    fn end_within(self, limit: Duration) -> Option<Summary> {
         let _ = self.queue.send(Message::End);
         self.reader().unpark();
+        if self.written.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            say_at_last(
+                "gymrun: warning: the file system of the job directory does not answer: the end is not in events.jsonl, \
+                 nor in result.json\n",
+            );
+            return None;
+        }
         self.thread.join().ok()
     }
 
     fn reader(&self) -> &Thread {
         self.thread.thread()
+    }
+}
+
+/// Says it on stderr, unless nobody takes it there.
+fn say_at_last(text: &'static str) {
+    let (said, is_said) = channel::<()>();
+    let say = move || {
+        let _ = io::stderr().write_all(text.as_bytes());
+        drop(said);
+    };
+    if Builder::new().spawn(say).is_ok() {
+        let _ = is_said.recv_timeout(LAST_WORD_LIMIT);
     }
 }
 
@@ -112,7 +144,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn run(mut self, messages: &Receiver<Message>) -> Summary {
+    fn run(mut self, messages: &Receiver<Message>, unwritten: Sender<()>) -> Summary {
         let mut batch = Vec::new();
         'reading: while let Ok(first) = messages.recv() {
             for message in std::iter::once(first).chain(messages.try_iter()) {
@@ -138,6 +170,7 @@ impl Reading {
             let message = "gymrun: warning: somebody has removed events.jsonl while the job ran: it is lost";
             self.terminal.say(message.to_owned());
         }
+        drop(unwritten);
         // Without a collector to stop, or after it died, nobody has asked for this yet.
         self.exporter.finish();
         self.terminal.end();
@@ -184,5 +217,27 @@ impl Reading {
         if let Err(error) = written {
             self.terminal.say(format!("gymrun: warning: cannot write result.json: {error}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Recorder, Summary};
+
+    #[test]
+    fn files_that_cannot_be_written_do_not_hold_up_the_end() {
+        let (queue, _messages) = channel();
+        let (_unwritten, written) = channel();
+        let stuck = thread::spawn(|| -> Summary {
+            loop {
+                thread::park();
+            }
+        });
+        let recorder = Recorder { queue, written, thread: stuck };
+        assert!(recorder.end_within(Duration::from_millis(20)).is_none());
     }
 }

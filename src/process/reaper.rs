@@ -42,7 +42,7 @@ fn processes() -> &'static Processes {
         let registry = REGISTRY.get_or_init(Registry::new);
         let (errands, inbox) = mpsc::channel::<Errand>();
         become_subreaper();
-        start_thread("spawner", move || {
+        let spawner = move || {
             registry.spawn_here();
             for errand in inbox {
                 // This thread must not end: all children would die with it.
@@ -52,8 +52,11 @@ fn processes() -> &'static Processes {
                     Errand::Answer(reply) => drop(reply.send(())),
                 }));
             }
-        });
-        start_thread("reaper", move || reap(registry));
+        };
+        // Nothing is spawned whose end nobody would hear of.
+        if start_thread("reaper", move || reap(registry)) {
+            start_thread("spawner", spawner);
+        }
         Processes { registry, errands: Mutex::new(errands) }
     })
 }
@@ -63,9 +66,9 @@ pub(super) fn registry() -> &'static Registry {
     processes().registry
 }
 
-fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) {
-    // Without threads there are no children either: the request's reply is dropped then, which its owner notices.
-    let _ = thread::Builder::new().name(name.into()).stack_size(512 * 1024).spawn(body);
+/// Whether there is that thread. Without the one that spawns requests come back, which their owners notice.
+fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> bool {
+    thread::Builder::new().name(name.into()).stack_size(512 * 1024).spawn(body).is_ok()
 }
 
 /// Orphans below gymrun become its children, so that none is lost.
@@ -100,7 +103,8 @@ fn reap(registry: &Registry) {
     loop {
         // Leaves the status where it is: it is taken under the right lock.
         match wait(None, libc::WEXITED | libc::WNOWAIT) {
-            Waited::Ended(pid, _) => registry.reap(pid),
+            // This thread must not end either. One whose end could not be told is taken away in the next round.
+            Waited::Ended(pid, _) => drop(catch_unwind(AssertUnwindSafe(|| registry.reap(pid)))),
             Waited::NoChildren => registry.wait_for_children(),
             Waited::Nothing => {}
         }
