@@ -146,7 +146,7 @@ impl Proc {
         children
     }
 
-    /// The processes of each unit that live (zombies are left out), in the order of `units`. `adopters` are the children
+    /// The processes of each unit that live (zombies are left out), in the order of `units`. `adopted` are the children
     /// of gymrun that nobody spawned directly: orphans that became its own.
     #[must_use]
     pub fn members(&self, units: &[Members], adopted: &[i32]) -> Vec<Vec<Stat>> {
