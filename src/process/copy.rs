@@ -10,8 +10,9 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -19,11 +20,14 @@ use tokio::sync::oneshot;
 
 use super::log::Log;
 use super::showing::{Destination, Showing};
+use crate::files::LogPlace;
 
 const BUFFER: usize = 256 * 1024;
 const PIPE: i32 = 1024 * 1024;
 /// A child has no more.
 const STREAMS: usize = 2;
+/// How long what a former child has written may take to get into the log.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// One pipe.
 pub struct Source {
@@ -39,6 +43,26 @@ pub struct CopyPlan {
     pub sources: Vec<Source>,
     /// Gets every byte.
     pub log: Log,
+    /// Nothing is read before what came in front of it is in the log.
+    pub turn: Turn,
+}
+
+/// When a copier's turn at its log has come.
+pub struct Turn {
+    /// The copier of the former child of the same unit, as long as it is not [`Finishing::filed`].
+    pub after: Option<mpsc::Receiver<()>>,
+    /// Called once, with where the child begins in the log, if that is known.
+    pub begins: Box<dyn FnOnce(Option<LogPlace>) + Send>,
+}
+
+impl Turn {
+    /// Waits for it. A former copier whose file system does not answer keeps nobody waiting for ever.
+    fn come(self, log: &Log) {
+        if let Some(former) = self.after {
+            let _ = former.recv_timeout(PATIENCE);
+        }
+        (self.begins)(log.begin());
+    }
 }
 
 /// The end of a copier, in two steps.
@@ -80,7 +104,12 @@ impl Copier {
         let orders = Arc::new(Mutex::new(Vec::new()));
         let mut work = Work { sources, ended: Vec::new(), log: plan.log, buffer: vec![0; BUFFER] };
         let inbox = Arc::clone(&orders);
-        thread::Builder::new().name("copier".into()).stack_size(256 * 1024).spawn(move || work.run(ring, &inbox))?;
+        let turn = plan.turn;
+        let copy = move || {
+            turn.come(&work.log);
+            work.run(ring, &inbox);
+        };
+        thread::Builder::new().name("copier".into()).stack_size(256 * 1024).spawn(copy)?;
         Ok(Self { orders, bell, waiting })
     }
 
@@ -250,7 +279,7 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::time::Duration;
 
-    use super::{Copier, CopyPlan, Source};
+    use super::{Copier, CopyPlan, LogPlace, Source, Turn, mpsc};
     use crate::process::{Destination, Log};
 
     const SIZE: usize = 600_004;
@@ -266,6 +295,7 @@ mod tests {
                 shown: Destination::Raw { file: File::from(OwnedFd::from(shown)), failed: Box::new(|_| ()) },
             }],
             log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
+            turn: Turn { after: None, begins: Box::new(|_| ()) },
         })
         .expect("it starts");
         let text: Vec<u8> = (0..SIZE).map(|n| b"abcdefg\n"[n % 8]).collect();
@@ -294,6 +324,7 @@ mod tests {
                 shown: Destination::Raw { file: File::from(OwnedFd::from(shown)), failed: Box::new(|_| ()) },
             }],
             log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
+            turn: Turn { after: None, begins: Box::new(|_| ()) },
         })
         .expect("it starts");
         let flood =
@@ -305,5 +336,29 @@ mod tests {
         drop(copier);
         assert_eq!(count.await.expect("it ends").expect("it is read"), 8 << 20);
         assert_eq!(log.as_file().metadata().expect("a log").len(), 8 << 20);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_read_before_what_a_former_child_wrote_is_in_the_log() {
+        let file = tempfile::NamedTempFile::new().expect("a scratch file");
+        let log = Log::open(file.path(), None, Box::new(|error| panic!("{error}")));
+        let (pipe, mut child) = io::pipe().expect("a pipe");
+        let (to_file, filed) = mpsc::channel();
+        let (tell, begin) = mpsc::channel();
+        let shown = Destination::Raw { file: tempfile::tempfile().expect("a scratch file"), failed: Box::new(|_| ()) };
+        let copier = Copier::start(CopyPlan {
+            sources: vec![Source { pipe: OwnedFd::from(pipe), shown }],
+            log: log.clone(),
+            turn: Turn { after: Some(filed), begins: Box::new(move |at| tell.send(at).expect("somebody waits")) },
+        })
+        .expect("it starts");
+        child.write_all(b"new\n").expect("the pipe takes it");
+        log.write(b"former\n");
+        let place = LogPlace::end_of(file.as_file());
+        assert!(begin.try_recv().is_err(), "it does not begin yet");
+        drop(to_file);
+        copier.drain().await.expect("it is filed");
+        assert_eq!(std::fs::read(file.path()).expect("a log"), b"former\nnew\n");
+        assert_eq!(begin.recv().expect("it has begun"), place);
     }
 }

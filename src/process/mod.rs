@@ -38,7 +38,7 @@ pub use allocator::set_up_allocator;
 pub use blocking::keep_a_blocking_thread;
 pub use cgroup::Cgroup;
 pub use containment::{Containment, end_left_cgroup, left_in};
-pub use copy::{Copier, CopyPlan, Finishing, Source};
+pub use copy::{Copier, CopyPlan, Finishing, Source, Turn};
 pub use descriptors::take_all_descriptors;
 pub use environment::Environment;
 pub use exit::Exit;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -96,18 +97,19 @@ impl LocalHost {
         let _ = self.reports.send(report);
     }
 
-    /// A unit that ran before gets a new slot; what its output still owes is written meanwhile.
-    fn renew(&mut self, unit: UnitId) {
-        if self.slots[unit].root.get().is_none() {
-            return;
-        }
+    /// A unit that ran before gets a new slot; what its output still owes is written meanwhile, and in the log when what is
+    /// given ends.
+    fn renew(&mut self, unit: UnitId) -> Option<Receiver<()>> {
+        self.slots[unit].root.get()?;
         if let Some(cgroup) = self.slots[unit].cgroup.as_ref() {
             self.setting.resolved[unit].put_into(cgroup.renew());
         }
         let new = Arc::new(Slot::new(&self.setting.resolved[unit]));
         let earlier = std::mem::replace(&mut self.slots[unit], new);
         let (name, sink) = (self.setting.plan.units[unit].name.clone(), self.setting.sink.clone());
-        self.earlier.push(tokio::spawn(async move { earlier.finish(&name, &sink).await }));
+        let (to_file, filed) = channel();
+        self.earlier.push(tokio::spawn(async move { earlier.finish(&name, &sink, Some(to_file)).await }));
+        Some(filed)
     }
 
     /// What is called, on the spawning thread, once the child runs or does not.
@@ -126,16 +128,17 @@ impl LocalHost {
             Ok(started) => {
                 let _ = slot.root.set(started.identity);
                 let _ = slot.since.set(Instant::now());
-                let _ = slot.log.set(life.begin(started.log_begin));
+                let (log, piped) = life.begin(started.log_begin);
+                let _ = slot.log.set(log);
                 if let Some(error) = started.outside {
                     let _ = slot.outside.set(());
                     let why = in_words(&error);
                     let message = format!("it does not run in its cgroup ({why}): its processes are found by a walk");
                     sink.warn(Some(&name), message, None);
                 }
-                if let Some(log) = life.piped {
+                if let Some((log, turn)) = piped {
                     let sources = show.sources(started.pipes, &name, driver, &sink);
-                    match Copier::start(CopyPlan { sources, log }) {
+                    match Copier::start(CopyPlan { sources, log, turn }) {
                         Ok(copier) => {
                             let _ = slot.copier.set(copier);
                         }
@@ -185,7 +188,7 @@ impl LocalHost {
             sampler.mute();
         }
         let units = self.slots.iter().zip(&self.setting.plan.units);
-        let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink));
+        let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink, None));
         futures_util::future::join_all(all).await;
         futures_util::future::join_all(self.earlier.drain(..)).await;
         self.logs.finish(&self.setting.plan);
@@ -200,10 +203,10 @@ impl LocalHost {
 
 impl Host for LocalHost {
     fn spawn(&mut self, unit: UnitId) {
-        self.renew(unit);
+        let former = self.renew(unit);
         let planned = &self.setting.plan.units[unit];
         let resolved = &self.setting.resolved[unit];
-        let (output, life) = self.logs.output(unit, planned);
+        let (output, life) = self.logs.output(unit, planned, former);
         let launch = Launch {
             argv: resolved.argv.clone(),
             environment: Arc::clone(&resolved.environment),

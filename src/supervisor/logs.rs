@@ -1,7 +1,8 @@
 //! The logs of a job's processes: who writes them, and what became of those that gymrun writes.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::files::last_lines;
 use super::log_watch::LogWatch;
@@ -10,7 +11,7 @@ use crate::diag::counted;
 use crate::events::{EventKind, Sink};
 use crate::files::LogPlace;
 use crate::plan::{Kind, LogMode, Plan, Unit, older_log};
-use crate::process::{Log, Output, in_words};
+use crate::process::{Log, Output, Turn, in_words};
 
 /// The logs of all units.
 #[derive(Debug)]
@@ -28,30 +29,63 @@ pub(super) struct Lives {
     /// The unit.
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// `None` if that is not known.
-    begins: Mutex<Vec<Option<LogPlace>>>,
+    begins: Mutex<Vec<Begin>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Begin {
+    /// All that the former lives have written is not in the log yet, and nothing of this one is.
+    Later,
+    At(LogPlace),
+    Unknown,
+}
+
+impl From<Option<LogPlace>> for Begin {
+    fn from(place: Option<LogPlace>) -> Self {
+        place.map_or(Self::Unknown, Self::At)
+    }
+}
+
+impl Begin {
+    fn place(self) -> Option<LogPlace> {
+        match self {
+            Self::At(place) => Some(place),
+            Self::Later | Self::Unknown => None,
+        }
+    }
 }
 
 impl Lives {
     /// Where the last one begins.
     pub(super) fn latest(&self) -> Option<LogPlace> {
-        self.begins.lock().unwrap_or_else(PoisonError::into_inner).last().copied().flatten()
+        self.all().last().and_then(|begin| begin.place())
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Begin>> {
+        self.begins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The log of a process that is being started.
 pub(super) struct NewLife {
     lives: Arc<Lives>,
-    /// The log that gymrun writes.
-    pub(super) piped: Option<Log>,
+    /// The log that gymrun writes, and what ends once all that the former life has written is in it.
+    piped: Option<(Log, Option<Receiver<()>>)>,
 }
 
 impl NewLife {
-    /// The process runs; `at` is where it begins to write, if the file is its own.
-    pub(super) fn begin(&self, at: Option<LogPlace>) -> LifeLog {
-        let mut begins = self.lives.begins.lock().unwrap_or_else(PoisonError::into_inner);
-        begins.push(at.or_else(|| self.piped.as_ref()?.begin()));
-        LifeLog { lives: Arc::clone(&self.lives), number: begins.len() - 1 }
+    /// The process runs; `at` is where it begins to write, if the file is its own. Otherwise its copier is given the log, and
+    /// its turn.
+    pub(super) fn begin(self, at: Option<LogPlace>) -> (LifeLog, Option<(Log, Turn)>) {
+        let number = {
+            let mut begins = self.lives.all();
+            begins.push(if self.piped.is_some() { Begin::Later } else { at.into() });
+            begins.len() - 1
+        };
+        let own = LifeLog { lives: self.lives, number };
+        let life = own.clone();
+        let turn = |after| Turn { after, begins: Box::new(move |at| life.begins(at)) };
+        (own, self.piped.map(|(log, after)| (log, turn(after))))
     }
 }
 
@@ -63,11 +97,21 @@ pub(super) struct LifeLog {
 }
 
 impl LifeLog {
+    /// From here on the log has what the process writes; `None` if it is not known where that is.
+    fn begins(&self, at: Option<LogPlace>) {
+        self.lives.all()[self.number] = at.into();
+    }
+
     /// The end of it. Reads files.
     pub(super) fn last_lines(&self) -> Vec<String> {
-        let begins = self.lives.begins.lock().unwrap_or_else(PoisonError::into_inner);
-        let [begin, end] = [self.number, self.number + 1].map(|life| begins.get(life).copied().flatten());
-        drop(begins);
+        let [begin, end] = {
+            let begins = self.lives.all();
+            [self.number, self.number + 1].map(|life| begins.get(life).copied().unwrap_or(Begin::Later))
+        };
+        if matches!(begin, Begin::Later) {
+            return Vec::new();
+        }
+        let (begin, end) = (begin.place(), end.place());
         last_lines(&self.lives.path, begin, end)
     }
 }
@@ -89,8 +133,9 @@ impl Logs {
         LogWatch::new(job_dir.join("logs"), self.sink.clone(), owned.collect())
     }
 
-    /// What a unit's output becomes, and the log of its next process.
-    pub(super) fn output(&mut self, id: UnitId, unit: &Unit) -> (Output, NewLife) {
+    /// What a unit's output becomes, and the log of its next process; `former` ends once what the last one has written is in
+    /// the log.
+    pub(super) fn output(&mut self, id: UnitId, unit: &Unit, former: Option<Receiver<()>>) -> (Output, NewLife) {
         let lives = Arc::clone(&self.lives[id]);
         let path = &lives.path;
         if unit.log == LogMode::File {
@@ -106,7 +151,7 @@ impl Logs {
             };
             Log::open(path, unit.log_rotation, Box::new(failed))
         });
-        let piped = Some(log.clone());
+        let piped = Some((log.clone(), former));
         (if unit.kind == Kind::Driver { Output::Pipes } else { Output::Pipe }, NewLife { lives, piped })
     }
 

@@ -1,6 +1,6 @@
 //! What is known of a unit's process, and what becomes of its output.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -101,8 +101,8 @@ impl Slot {
     }
 
     /// Ends its copier: what was written is in the log, whoever still holds the pipe, and shown as far as somebody
-    /// reads it. What is lost is said.
-    pub(super) async fn finish(&self, name: &str, sink: &Sink) {
+    /// reads it. What is lost is said. `to_file` is dropped once nothing comes into the log any more.
+    pub(super) async fn finish(&self, name: &str, sink: &Sink, to_file: Option<mpsc::Sender<()>>) {
         let Some(copier) = self.copier.get() else { return };
         let Finishing { filed, mut shown } = copier.finish();
         if timeout(FILED, filed).await.is_err() {
@@ -110,6 +110,7 @@ impl Slot {
             let message = format!("the end of its output is not in its log: it was not written within {seconds} s");
             sink.warn(Some(name), message, None);
         }
+        drop(to_file);
         // Somebody who does not read gymrun's own output must not keep it here for ever.
         let start = Instant::now();
         let mut left = copier.unshown();
