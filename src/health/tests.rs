@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
+use tokio::net::TcpSocket;
 
 use super::{Bad, Effort, Prober, Target, TargetKind};
 
@@ -202,13 +203,16 @@ async fn every_address_of_a_name_is_asked_at_once() {
     let both = |v4: Option<fn(TcpStream)>, v6: Option<fn(TcpStream)>| {
         // A port that is free in both families.
         (0..100).find_map(|_| {
-            let spare = TcpListener::bind("[::]:0").ok()?;
-            let port = spare.local_addr().ok()?.port();
-            drop(spare);
-            for (address, serve) in [("127.0.0.1", v4), ("[::1]", v6)] {
-                if let Some(serve) = serve {
-                    let listener = TcpListener::bind(format!("{address}:{port}")).ok()?;
-                    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+            let (first, port) = hold("127.0.0.1:0")?;
+            let (second, _) = hold(&format!("[::1]:{port}"))?;
+            for (held, serve) in [(first, v4), (second, v6)] {
+                match serve {
+                    Some(serve) => {
+                        let listener = listen(held);
+                        std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+                    }
+                    // Nobody else gets it.
+                    None => std::mem::forget(held),
                 }
             }
             Some(port)
@@ -245,6 +249,22 @@ async fn every_address_of_a_name_is_asked_at_once() {
     assert!(unknown.expect_err("there is none").starts_with("`no-such-host.invalid` has no address"));
 }
 
+/// A port that nobody listens on, and nobody else can.
+fn hold(address: &str) -> Option<(TcpSocket, u16)> {
+    let address: SocketAddr = address.parse().expect("an address");
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.ok()?;
+    socket.bind(address).ok()?;
+    let port = socket.local_addr().ok()?.port();
+    Some((socket, port))
+}
+
+/// Somebody listens on it at last.
+fn listen(held: TcpSocket) -> TcpListener {
+    let listener = held.listen(64).and_then(tokio::net::TcpListener::into_std).expect("it is held");
+    listener.set_nonblocking(false).expect("a socket");
+    listener
+}
+
 fn answers_200(mut stream: TcpStream) {
     let _ = question(&mut stream);
     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -252,9 +272,7 @@ fn answers_200(mut stream: TcpStream) {
 
 #[tokio::test]
 async fn nobody_is_disturbed_by_a_refused_question() {
-    let spare = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = spare.local_addr().expect("it is bound").port();
-    drop(spare);
+    let (held, port) = hold("127.0.0.1:0").expect("a free port");
     let grpc = TargetKind::Grpc { host: "127.0.0.1".into(), port, service: String::new() };
     for kind in [http("127.0.0.1", port, &["/"]), TargetKind::Tcp { host: "127.0.0.1".into(), port }, grpc] {
         let refused = Bad { text: "connection refused".into(), effort: Effort::None, refused: true };
@@ -264,7 +282,7 @@ async fn nobody_is_disturbed_by_a_refused_question() {
     // Somebody comes at last.
     let mut prober = prober(http("localhost", port, &["/200"]), LONG);
     assert!(prober.ask().await.is_err() && prober.ask().await.is_err());
-    let listener = TcpListener::bind(("127.0.0.1", port)).expect("nobody else has taken it");
+    let listener = listen(held);
     std::thread::spawn(move || listener.incoming().flatten().for_each(speaks));
     assert!(prober.ask().await.is_ok());
 }

@@ -221,12 +221,15 @@ mod tests {
             // The standard library leaves the system's default, which takes both.
             ("[::]:0", "127.0.0.1", true),
         ] {
-            let Ok(listener) = TcpListener::bind(bound) else { continue };
-            let port = listener.local_addr().expect("it is bound").port();
-            let address = SocketAddr::new(asked.parse().expect("an address"), port);
             let dual = std::fs::read_to_string("/proc/sys/net/ipv6/bindv6only").is_ok_and(|text| text.trim() == "0");
+            let mut is_so = || {
+                let Ok(listener) = TcpListener::bind(bound) else { return true };
+                let port = listener.local_addr().expect("it is bound").port();
+                query.listens(SocketAddr::new(asked.parse().expect("an address"), port)) == Some(listens)
+            };
             if bound != "[::]:0" || dual {
-                assert_eq!(query.listens(address), Some(listens), "{bound} {asked}");
+                // Somebody else may listen on the same port of another address.
+                assert!((0..if listens { 1 } else { 10 }).any(|_| is_so()), "{bound} {asked}");
             }
         }
     }
