@@ -33,7 +33,7 @@ pub use gymrun::{binary, gymrun, repository};
 pub use job::{Job, Watched};
 pub use lines::{json_lines, json_lines_so_far, text_so_far};
 pub use place::Place;
-pub use ports::{free_port, free_ports, is_free};
+pub use ports::{free_pair, free_port, free_ports, is_free};
 pub use program::{Ended, Program, Running, limit_files, tell_beforehand};
 pub use raw::Raw;
 pub use sink::{Answer, GOOD, Seen, Sink};

@@ -1,8 +1,9 @@
 //! Loopback ports that a program under test will listen on.
 //!
 //! Whoever asks the kernel for a free port and lets it go again may find it taken when it is needed: by another test, or as
-//! the own port of some connection. So these come from below the kernel's range for connections, and each is claimed by
-//! an abstract socket of its name for as long as the test's process lives.
+//! the own port of some connection. So these come from beside the kernel's range for connections, and from beside those that a
+//! gymrun of another test may take; and each is claimed by an abstract socket of its name for as long as the test's process
+//! lives.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
@@ -11,8 +12,11 @@ use std::sync::Mutex;
 
 use gymrun::procfs::{Holder, Proc};
 
-/// Below are those of servers that people run.
-const FIRST: u16 = 20_000;
+/// Below are the ports of servers that people run, those that gymrun gives to processes of its own accord
+/// (20000 to 29999), and those of a case of the supervisor.
+const FIRST: u16 = 30_200;
+/// Some numbers are left for ranges that begin with one.
+const LAST: u16 = 65_500;
 
 static CLAIMS: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
 
@@ -38,23 +42,41 @@ pub fn free_port() -> u16 {
 
 /// So many of them, each another.
 pub fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    [(); COUNT].map(|()| claim())
+    [(); COUNT].map(|()| claim_any())
 }
 
-fn claim() -> u16 {
-    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
-    let end = range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768_u16);
-    assert!(end > FIRST + 1000, "connections have ports from {end} on: there are none left for tests");
-    // A random beginning keeps processes that start together apart.
-    let begin = fastrand::u16(FIRST..end);
-    let port = (begin..end).chain(FIRST..begin).find(|port| {
-        let name = SocketAddr::from_abstract_name(format!("gymrun-test-port-{port}")).expect("a short name");
-        let Ok(claim) = UnixListener::bind_addr(&name) else { return false };
-        let free = TcpListener::bind(("127.0.0.1", *port)).is_ok();
-        if free {
-            CLAIMS.lock().expect("nobody panics with it").push(claim);
-        }
-        free
+/// The same, but for the one above it, which nobody has either.
+pub fn free_pair() -> u16 {
+    let found = (0..1000).find_map(|_| {
+        let first = free_port();
+        let second = first.checked_add(1)?;
+        (candidates().contains(&second) && claim(second)).then_some(first)
     });
-    port.expect("a free port")
+    found.expect("two free ports side by side")
+}
+
+/// Those that the kernel gives to no connection; all, where it may give any.
+fn candidates() -> Vec<u16> {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u16>().ok());
+    let (low, high) = (ends.next().unwrap_or(32_768), ends.next().unwrap_or(60_999));
+    let beside: Vec<u16> = (FIRST..=LAST).filter(|port| !(low..=high).contains(port)).collect();
+    if beside.len() < 1000 { (FIRST..=LAST).collect() } else { beside }
+}
+
+fn claim_any() -> u16 {
+    let ports = candidates();
+    // A random beginning keeps processes that start together apart.
+    let (before, after) = ports.split_at(fastrand::usize(..ports.len()));
+    after.iter().chain(before).copied().find(|port| claim(*port)).expect("a free port")
+}
+
+fn claim(port: u16) -> bool {
+    let name = SocketAddr::from_abstract_name(format!("gymrun-test-port-{port}")).expect("a short name");
+    let Ok(claim) = UnixListener::bind_addr(&name) else { return false };
+    let free = TcpListener::bind(("127.0.0.1", port)).is_ok();
+    if free {
+        CLAIMS.lock().expect("nobody panics with it").push(claim);
+    }
+    free
 }

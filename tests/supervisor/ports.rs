@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::answers::{port_of, stranger, wait_until_it_is_older};
 use crate::cases::Case;
-use crate::harness::{free_port, skip};
+use crate::harness::{free_pair, free_port, skip};
 use crate::job::{Job, job};
 use crate::jobs::{child, driver, server, with};
 use crate::listen::{has_ipv6, listener};
@@ -40,14 +40,10 @@ fn a_busy_port_is_named_with_its_holder() {
 
 fn a_range_gives_the_lowest_free_port() {
     // The first is held (in the other family only, where there is one), the second lingers after a connection.
-    let pair = (0..100).find_map(|_| {
-        let first = std::net::TcpListener::bind("[::1]:0").or_else(|_| std::net::TcpListener::bind("127.0.0.1:0"));
-        let first = first.expect("loopback");
-        let port = first.local_addr().expect("bound").port();
-        let second = std::net::TcpListener::bind(("127.0.0.1", port.checked_add(1)?)).ok()?;
-        (port < 65_000).then_some((first, second, port))
-    });
-    let (_first, second, port) = pair.expect("two free ports side by side");
+    let port = free_pair();
+    let _first =
+        TcpListener::bind(("::1", port)).or_else(|_| TcpListener::bind(("127.0.0.1", port))).expect("it is free");
+    let second = TcpListener::bind(("127.0.0.1", port + 1)).expect("it is free");
     let client = std::net::TcpStream::connect(("127.0.0.1", port + 1)).expect("loopback");
     drop(second.accept());
     drop(client);
