@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::bed::Case;
 use super::normalise::{Normaliser, merge};
 use super::target::{Page, Target};
-use crate::harness::{Program, eventually_async, free_ports, json_lines, text_so_far};
+use crate::harness::{Program, eventually_async, free_ports, json_lines, json_lines_so_far, text_so_far};
 
 const PORTS: [&str; 4] = ["HTTP", "GRPC", "HEALTH", "TARGET"];
 
@@ -278,7 +278,8 @@ impl Side {
     }
 
     fn lines(&self, name: &str) -> Vec<Value> {
-        json_lines(&self.path(name))
+        // Of one that a signal ended nothing is compared.
+        if self.killed { json_lines_so_far(&self.path(name)) } else { json_lines(&self.path(name)) }
     }
 
     async fn until(&mut self, what: &str, condition: impl AsyncFn() -> bool) {
