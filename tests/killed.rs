@@ -94,10 +94,13 @@ fn with_cgroups_but_without_the_guard_the_next_run_ends_all() {
     let job = Job::new("job.yaml", &job_of(LEAVES));
     let running = job.start_in(&place, &[]);
     running.wait_for_stdout("up");
-    let guard = harness::processes::descendants_of(running.pid()).into_iter().find(|process| {
+    let is_guard = |process: &Process| {
         std::fs::read_to_string(format!("/proc/{}/comm", process.pid)).is_ok_and(|name| name.trim() == "job-guard")
-    });
-    end(&guard.expect("a guard"));
+    };
+    // It takes its name when it runs.
+    let descendants = || harness::processes::descendants_of(running.pid()).into_iter();
+    let guard = eventually("a guard", || descendants().find(is_guard));
+    end(&guard);
     let (_, left) = kill(&job, running);
     // A job in another directory leaves them alone.
     let other = Job::new("job.yaml", &job_of("echo other"));

@@ -14,12 +14,12 @@ fn the_order_of_the_end_and_who_needed_sigkill() {
     // The model takes its time and says 143; the agent's workers, and then itself, are deaf.
     let text = r#"name: t
 services:
-  model: {shell: 'trap "sleep 0.5; exit 143" TERM; while :; do sleep 0.05; done', grace_seconds: 20}
+  model: {shell: 'trap "sleep 0.5; exit 143" TERM; touch "$GYMRUN_JOB_DIR/model"; while :; do sleep 0.05; done', grace_seconds: 60}
   agent:
-    shell: 'trap "" TERM; sleep 300 & setsid sleep 300 & while :; do sleep 1; done'
+    shell: 'trap "" TERM; sleep 300 & setsid sleep 300 & touch "$GYMRUN_JOB_DIR/agent"; while :; do sleep 1; done'
     depends_on: [model]
     grace_seconds: 1
-driver: {command: ["true"]}
+driver: {shell: 'cd "$GYMRUN_JOB_DIR"; until test -e model && test -e agent; do sleep 0.05; done'}
 "#;
     let job = Job::new("job.yaml", text);
     let ended = job.run(&[]);

@@ -370,7 +370,7 @@ fn side_by_side(otel: &str) {
     ports.dedup();
     assert_eq!(ports.len(), 4, "one port for two");
     for (id, job, running) in running {
-        let samples = || job.directory().events("memory_sampled").len();
+        let samples = || job.directory().events_so_far("memory_sampled").len();
         let before = samples();
         eventually("some samples", || (samples() > before + 2).then_some(()));
         fs::write(job.output().join(id).join("t/go"), "").expect("the job directory is there");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::lines::json_lines;
+use super::lines::{json_lines, json_lines_so_far};
 use super::telemetry::Telemetry;
 
 /// `<output path>/<job id>/<job name>`.
@@ -49,6 +49,11 @@ impl JobDirectory {
     /// The events of that kind.
     pub fn events(&self, kind: &str) -> Vec<Value> {
         self.json_lines("events.jsonl").into_iter().filter(|event| event["event"] == kind).collect()
+    }
+
+    /// The same while the job runs.
+    pub fn events_so_far(&self, kind: &str) -> Vec<Value> {
+        json_lines_so_far(&self.path("events.jsonl")).into_iter().filter(|event| event["event"] == kind).collect()
     }
 
     /// What the collector has written.
