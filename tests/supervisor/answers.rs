@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cases::Case;
 use crate::harness::{Place, Program, eventually, free_port, skip};
 use crate::job::{Ended, Job, job};
-use crate::jobs::{child, driver, server, with};
+use crate::jobs::{child, driver, server, side_by_side, with};
 use crate::listen::has_ipv6;
 
 pub const CASES: &[Case] = &[
@@ -63,12 +63,13 @@ fn warnings<'a>(ended: &'a Ended, process: &str) -> Vec<&'a str> {
 }
 
 fn an_older_listener_does_not_answer_for_a_server() {
-    for check in [
-        json!({"timeout_seconds": 1}),
-        json!({"timeout_seconds": 1, "host": "localhost"}),
-        json!({"timeout_seconds": 1, "type": "tcp"}),
-        json!({"timeout_seconds": 1, "type": "exec", "command": child("connect:${port:self}")}),
-    ] {
+    let checks = [
+        json!({"timeout_seconds": 3}),
+        json!({"timeout_seconds": 3, "host": "localhost"}),
+        json!({"timeout_seconds": 3, "type": "tcp"}),
+        json!({"timeout_seconds": 3, "type": "exec", "command": child("connect:${port:self}")}),
+    ];
+    side_by_side(checks, |check| {
         let running = Job::start(&json!({
             "services": {"gate": {"type": "task", "command": child("wait:@DIR/go")}},
             "servers": {"victim": with(with(server("forever"), "depends_on", json!(["gate"])), "health_check", check.clone())},
@@ -88,13 +89,13 @@ fn an_older_listener_does_not_answer_for_a_server() {
         assert!(answer.ends_with("not by this process: it is older"), "{check}: {answer}");
         assert!(ended.file("ran").is_empty());
         assert!(stranger.status().is_none());
-    }
+    });
 }
 
 fn another_units_listener_does_not_answer_for_a_server() {
-    for port in [json!("auto"), json!(free_port())] {
+    let of_port = |port: Value| {
         let victim = |steps: &str| {
-            with(with(server(steps), "port", port.clone()), "health_check", json!({"timeout_seconds": 2}))
+            with(with(server(steps), "port", port.clone()), "health_check", json!({"timeout_seconds": 5}))
         };
         let older = json!({
             "thief": server("serve:${port:victim} serve:${port:self} forever"),
@@ -105,15 +106,18 @@ fn another_units_listener_does_not_answer_for_a_server() {
             "thief": server("wait:@DIR/up fork { serve:${port:victim} forever } serve:${port:self} forever"),
             "victim": victim("append:@DIR/up:x forever"),
         });
-        for (servers, why) in [(older, "it is older"), (younger, "it is part of `thief`")] {
-            let ended = job(&json!({"servers": servers}));
-            assert_eq!(ended.code, Some(125));
-            let answer = ended.the("process_not_ready", "victim")["answer"].as_str().unwrap_or_default().to_owned();
-            // Which of the two is said of one that is both depends on the clock's ticks.
-            let said = answer.contains(why) || answer.contains("it is part of `thief`");
-            assert!(answer.contains("not by this process") && said, "{answer}");
-        }
-    }
+        [(older, "it is older"), (younger, "it is part of `thief`")]
+    };
+    let [[older, _], [_, younger]] = [(); 2].map(|()| of_port(json!(free_port())));
+    let cases = of_port(json!("auto")).into_iter().chain([older, younger]);
+    side_by_side(cases, |(servers, why)| {
+        let ended = job(&json!({"servers": servers}));
+        assert_eq!(ended.code, Some(125));
+        let answer = ended.the("process_not_ready", "victim")["answer"].as_str().unwrap_or_default().to_owned();
+        // Which of the two is said of one that is both depends on the clock's ticks.
+        let said = answer.contains(why) || answer.contains("it is part of `thief`");
+        assert!(answer.contains("not by this process") && said, "{answer}");
+    });
 }
 
 fn a_port_is_shared_among_ones_own_only() {
@@ -123,7 +127,7 @@ fn a_port_is_shared_among_ones_own_only() {
         "victim": with(
             with(server(&format!("{shared} forever")), "depends_on", json!(["thief"])),
             "health_check",
-            json!({"timeout_seconds": 1}),
+            json!({"timeout_seconds": 3}),
         ),
     }}));
     assert_eq!(ended.code, Some(125));
@@ -167,14 +171,15 @@ fn a_server_of_one_family_that_is_asked_at_the_other_is_told_so() {
     if has_ipv6() {
         places.extend([("own6", "127.0.0.1", "[::1]"), ("any6", "127.0.0.1", "[::]"), ("own4", "::1", "127.0.0.1")]);
     }
-    for (place, asked, told) in places {
+    side_by_side(places, |(place, asked, told)| {
         let steps = format!("listen:{place}:${{port:self}} forever");
-        let check = json!({"host": asked, "timeout_seconds": 2});
+        // A busy machine may take its time until it listens.
+        let check = json!({"host": asked, "timeout_seconds": 5});
         let ended = job(&json!({"servers": {"a": with(server(&steps), "health_check", check)}}));
         assert_eq!(ended.code, Some(125), "{}", ended.stderr);
         let answer = ended.the("process_not_ready", "a")["answer"].as_str().unwrap_or_default();
         assert!(answer.starts_with(&format!("connection refused; by now it listens on {told}:")), "{place}: {answer}");
-    }
+    });
 }
 
 /// A job whose server does not listen, and does not end before it has been asked many times if it is alive.
@@ -304,7 +309,7 @@ fn a_stranger_does_not_keep_a_hanging_server_alive() {
     wait_until_it_is_older(&stranger, &up);
     let victim = server("listen:own4:${port:self}:200:closes=@DIR/close forever");
     let running = Job::start(&json!({
-        "servers": {"victim": with(with(victim, "port", port), "liveness", json!({"interval_seconds": 0.5}))},
+        "servers": {"victim": with(with(victim, "port", port), "liveness", json!({"interval_seconds": 2}))},
         "driver": driver("append:@DIR/driving:x forever"),
     }));
     running.wait_for("driving");

@@ -129,7 +129,7 @@ impl Program {
                 std::fs::write(fields[0], rest[fields[0].len() + 1..].replace('_', " ")).expect("a file to write")
             }
             "multiply" => child_forks::multiply(parse(rest)),
-            "churn" => churn(parse(fields[0]), parse(fields[1])),
+            "churn" => churn(parse(fields[0]), fields[1]),
             "fork" => self.fork(block),
             "session" => drop(setsid().expect("a session")),
             "group" => nix::unistd::setpgid(Pid::from_raw(0), Pid::from_raw(0)).expect("a group"),
@@ -342,11 +342,11 @@ fn serve(port: u16, status: &str) {
     std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &status)));
 }
 
-/// `churn:RATE:COUNT`: starts and ends COUNT children, RATE of them a second where the machine can do that.
+/// `churn:RATE:FILE`: starts and ends children until the file is there, RATE of them a second where the machine can do that.
 #[expect(unsafe_code, reason = "the program is to fork")]
-fn churn(rate: u32, count: u32) {
+fn churn(rate: u32, file: &str) {
     let start = Instant::now();
-    for number in 0..count {
+    for number in (0..).take_while(|_| !std::path::Path::new(file).exists()) {
         // SAFETY: the child makes one system call, which ends it.
         match unsafe { fork() }.expect("a fork") {
             ForkResult::Child => unsafe { libc::_exit(0) },

@@ -11,7 +11,7 @@ use crate::cases::Case;
 use crate::harness::processes::{Process, descendants_of};
 use crate::harness::{Place, eventually};
 use crate::job::{Ended, Job};
-use crate::jobs::{child, driver, server, with};
+use crate::jobs::{child, driver, server, side_by_side, with};
 
 pub const CASES: &[Case] = &[
     ("nothing_gets_away_whatever_it_does", nothing_gets_away_whatever_it_does),
@@ -29,15 +29,18 @@ pub const CASES: &[Case] = &[
     ("a_cgroup_that_was_left_goes_and_one_that_is_used_stays", a_cgroup_that_was_left_goes_and_one_that_is_used_stays),
 ];
 
+/// Long enough for those that obey, on a busy machine too, beside those that do not.
+const GRACE: f64 = 3.0;
+
 /// Runs it in each place; whether it has cgroups there is told to `check`.
 #[track_caller]
-fn everywhere(description: &Value, mut check: impl FnMut(bool, &Ended)) {
-    for place in Place::all() {
+fn everywhere(description: &Value, check: impl Fn(bool, &Ended) + Sync) {
+    side_by_side(Place::all(), |place| {
         let has_cgroups = place.has_cgroups;
         let ended = Job::start_in(place, description).end();
         check_means(has_cgroups, &ended);
         check(has_cgroups, &ended);
-    }
+    });
 }
 
 #[track_caller]
@@ -75,8 +78,8 @@ fn nothing_gets_away_whatever_it_does() {
         .iter()
         .map(|(name, steps, killed)| {
             let server = server(&format!("{steps} serve:${{port:self}} forever"));
-            // Who obeys has all the time that a busy machine takes for it.
-            ((*name).to_owned(), with(server, "grace_seconds", if *killed { 0.5 } else { 60.0 }))
+            // Who obeys has all the time that a busy machine takes for it; beside one that does not, it has a grace.
+            ((*name).to_owned(), with(server, "grace_seconds", if *killed { GRACE } else { 60.0 }))
         })
         .collect();
     everywhere(&json!({"servers": servers, "driver": driver("exit:0")}), |has_cgroups, ended| {
@@ -107,7 +110,7 @@ fn nothing_gets_away_whatever_it_does() {
 
 fn workers_of_a_deaf_server_go_with_it() {
     let steps = "fork { rename:VLLM::Worker forever } fork { rename:VLLM::Worker session forever } ignore:TERM serve:${port:self} forever";
-    let deaf = |steps: &str| with(server(steps), "grace_seconds", 0.3);
+    let deaf = |steps: &str| with(server(steps), "grace_seconds", GRACE);
     let description = json!({
         "servers": {
             "api": deaf(steps),
@@ -165,8 +168,8 @@ fn a_failed_start_leaves_nothing() {
     let description = json!({
         "otel": {"command": child(collector), "health_check": {"path": "/"}},
         "servers": {
-            "a": with(server(order), "grace_seconds", 0.3),
-            "b": with(with(server("fork { ignore:TERM session forever } forever"), "health_check", json!({"timeout_seconds": 0.5})), "grace_seconds", 0.3),
+            "a": with(server(order), "grace_seconds", GRACE),
+            "b": with(with(with(server("fork { ignore:TERM session forever } forever"), "health_check", json!({"timeout_seconds": 3})), "grace_seconds", GRACE), "depends_on", json!(["a"])),
         },
         "driver": driver("append:@DIR/order:driver"),
     });
@@ -290,11 +293,11 @@ fn as_the_first_process_zombies_do_not_pile_up() {
 fn a_system_call_that_is_forbidden_is_done_without() {
     // As containers forbid what they cannot look into: `clone3`, or pidfds, or both.
     for forbidden in [&[libc::SYS_clone3][..], &[libc::SYS_pidfd_open], &[libc::SYS_clone3, libc::SYS_close_range]] {
-        for place in Place::all() {
+        side_by_side(Place::all(), |place| {
             let has_cgroups = place.has_cgroups;
             let deaf = "daemon { ignore:TERM forever } fork { ignore:TERM session forever } serve:${port:self} forever";
             let description = json!({
-                "servers": {"a": with(server(deaf), "grace_seconds", 0.2)},
+                "servers": {"a": with(server(deaf), "grace_seconds", GRACE)},
                 "driver": driver("environment:@DIR/environment exit:5"),
             });
             let ended = Job::start_in_with(place, &description, |command| forbid(command, forbidden)).end();
@@ -302,7 +305,7 @@ fn a_system_call_that_is_forbidden_is_done_without() {
             check_means(has_cgroups, &ended);
             assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
             assert_eq!(ended.the("process_killed", "a")["processes"], json!(2));
-        }
+        });
     }
 }
 

@@ -74,6 +74,8 @@ fn a_signal_from_outside_is_called_that() {
     ];
     for (process, signal) in sent {
         send(&running, process, signal);
+        // Before the last of them ends the job.
+        running.wait_for_event("process_exited", process);
     }
     let ended = running.end();
     assert_eq!(ended.code, Some(143), "{}", ended.stderr);
@@ -210,7 +212,7 @@ fn full_shared_memory_is_named() {
     for (command, signal) in [(shell(fill), None), (child("bus:/dev/shm/x:4"), Some(7))] {
         let Some(disk) = small_disk("/dev/shm", "@DIR/kept", 1024) else { return };
         let words: Vec<&str> = disk.iter().map(String::as_str).chain(RUN).collect();
-        let ended = Job::start_by(&json!({"driver": {"command": command}}), &words).end();
+        let ended = Job::start_on_disk_by(&json!({"driver": {"command": command}}), &words).end();
         assert_eq!(ended.the("process_exited", "driver")["signal"].as_i64(), signal, "{}", ended.stderr);
         let found = explanations(&ended, "driver");
         let room = found[0]["findings"].as_array().into_iter().flatten().find(|f| f["place"] == "shared_memory");
@@ -245,11 +247,11 @@ impl Limited {
         made.map_err(|why| skip("memory", &format!("no cgroup with a limit can be made: {why}"))).ok()
     }
 
-    /// Starts a job in it. Its files are not on a disk: under a limit of version 1 who wants memory waits for their pages to
-    /// be written, and a disk that is busy lets the kernel kill nobody for a minute.
-    fn start(&self, description: &Value) -> Job {
-        let enter = format!("echo $$ >'{}' && exec \"$0\" run \"$1\"", self.0.join("cgroup.procs").display());
-        Job::start_in_memory_by(description, &["sh", "-c", &enter])
+    /// A command that runs in it, alone: gymrun is to go on whatever happens there.
+    fn enter(&self, command: &Value) -> Value {
+        let enter = format!("echo $$ >'{}' && exec \"$@\"", self.0.join("cgroup.procs").display());
+        let words = command.as_array().into_iter().flatten().cloned();
+        json!(["sh", "-c", enter, "sh"]).as_array().into_iter().flatten().cloned().chain(words).collect()
     }
 }
 
@@ -267,12 +269,16 @@ fn removed(directory: &Path) -> bool {
 fn a_kill_for_memory_is_told_from_one_from_outside() {
     let Some(limited) = Limited::make("server") else { return };
     let steps = "pid:@DIR/pids serve:${port:self} wait:@DIR/grow remove:@DIR/grow hold:400 forever";
-    let running = limited.start(&json!({
-        "servers": {"model": with(server(steps), "on_exit", "restart")},
+    let model = with(with(server(steps), "on_exit", "restart"), "command", limited.enter(&child(steps)));
+    let running = Job::start_in_memory(&json!({
+        "servers": {"model": model},
         "driver": driver("wait:@DIR/end exit:0"),
     }));
     running.wait_for_event("process_ready", "driver");
-    eventually("a sample", || running.events().iter().any(|e| e["event"] == "memory_sampled").then_some(()));
+    // By now it is where it is to be.
+    let samples = || running.events().iter().filter(|e| e["event"] == "memory_sampled").count();
+    let before = samples();
+    eventually("more samples", || (samples() > before + 1).then_some(()));
     std::fs::write(running.path("grow"), "").expect("a scratch file");
     let pid = eventually("it runs again", || {
         let pids = std::fs::read_to_string(running.path("pids")).unwrap_or_default();
@@ -307,11 +313,19 @@ fn a_kill_for_memory_is_told_from_one_from_outside() {
 }
 
 fn a_child_that_was_killed_for_memory_explains_its_parent() {
-    let Some(limited) = Limited::make("driver") else { return };
-    let command = shell(&format!("'{}' child hold:400; exit $?", own()));
-    let ended = limited.start(&json!({"driver": {"command": command}})).end();
-    assert_eq!(ended.code, Some(137), "{}", ended.stderr);
-    let found = explanations(&ended, "driver");
+    let Some(limited) = Limited::make("parent") else { return };
+    let script = format!("echo >up; until test -e grow; do sleep 0.02; done; '{}' child hold:400; exit $?", own());
+    // Nothing is sampled before it is where it is to be.
+    let check = json!({"type": "exec", "command": ["test", "-e", "up"]});
+    let parent = json!({"command": limited.enter(&shell(&script)), "health_check": check});
+    let running = Job::start_in_memory(&json!({"services": {"parent": parent}, "driver": driver("forever")}));
+    let samples = || running.events().iter().filter(|e| e["event"] == "memory_sampled").count();
+    eventually("samples", || (samples() > 1).then_some(()));
+    std::fs::write(running.path("grow"), "").expect("a scratch file");
+    let ended = running.end();
+    assert_eq!(ended.code, Some(125), "{}", ended.stderr);
+    assert_eq!(ended.the("process_exited", "parent")["code"], json!(137));
+    let found = explanations(&ended, "parent");
     assert_eq!(kinds(found[0])[..2], ["wrapped_signal", "others_out_of_memory"], "{}", found[0]);
     let others = &found[0]["findings"][1];
     assert_eq!((&others["kills"], &others["in_cgroup"]), (&json!(1), &json!(true)));

@@ -85,9 +85,16 @@ impl Job {
         Self::start_as(description, program, Place::here(), |_| {})
     }
 
-    /// The same with its directory in memory: nothing of it waits for a disk.
-    pub fn start_in_memory_by(description: &Value, program: &[&str]) -> Self {
+    /// With a directory that is not on a disk: where a cgroup of version 1 has a limit on memory, who wants more waits until
+    /// the pages of its files are written, and a disk that is busy lets the kernel kill nobody for a minute.
+    pub fn start_in_memory(description: &Value) -> Self {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| scratch());
+        Self::start_at(dir, description, &[], Place::here(), |_| {})
+    }
+
+    /// With a directory that is on a disk, as far as this is known, by another program.
+    pub fn start_on_disk_by(description: &Value, program: &[&str]) -> Self {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a scratch directory");
         Self::start_at(dir, description, program, Place::here(), |_| {})
     }
 

@@ -22,3 +22,13 @@ pub fn with(mut value: Value, key: &str, to: impl Into<Value>) -> Value {
     value[key] = to.into();
     value
 }
+
+/// Does the same with each at once, where most of it is waiting.
+pub fn side_by_side<T: Send>(all: impl IntoIterator<Item = T>, each: impl Fn(T) + Sync) {
+    let each = &each;
+    std::thread::scope(|scope| {
+        for one in all {
+            scope.spawn(move || each(one));
+        }
+    });
+}

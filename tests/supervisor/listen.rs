@@ -45,7 +45,7 @@ pub fn has_ipv6() -> bool {
 
 /// `listen:PLACE:PORT[:STATUS[:OPTION...]]`: answers with a status there, never if that is `mute`, and only `GET PATH` if it
 /// is `PATH=STATUS` (others get 404, or 405). Further options: `patient` waits until the port is free, `closes=FILE` goes
-/// away when the file comes.
+/// away when the file comes, `turns=FILE` has no page any more then.
 pub fn step(fields: &[&str]) {
     let port = fields[1].parse().expect("a port");
     let status = fields.get(2).copied().unwrap_or("200").to_owned();
@@ -67,15 +67,16 @@ pub fn step(fields: &[&str]) {
     if status == "mute" {
         return std::mem::forget(listener);
     }
-    let closes = options.iter().find_map(|option| option.strip_prefix("closes=")).map(PathBuf::from);
-    std::thread::spawn(move || serve(&listener, &status, closes.as_deref()));
+    let file = |name: &str| options.iter().find_map(|option| option.strip_prefix(name)).map(PathBuf::from);
+    let (closes, turns) = (file("closes="), file("turns="));
+    std::thread::spawn(move || serve(&listener, &status, closes.as_deref(), turns.as_deref()));
 }
 
-fn serve(listener: &TcpListener, status: &str, closes: Option<&Path>) {
+fn serve(listener: &TcpListener, status: &str, closes: Option<&Path>, turns: Option<&Path>) {
     listener.set_nonblocking(closes.is_some()).expect("a socket");
     while !closes.is_some_and(Path::exists) {
         match listener.accept() {
-            Ok((stream, _)) => answer(stream, status),
+            Ok((stream, _)) => answer(stream, if turns.is_some_and(Path::exists) { "404" } else { status }),
             Err(_) => std::thread::sleep(Duration::from_millis(1)),
         }
     }

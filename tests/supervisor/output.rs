@@ -39,6 +39,8 @@ fn output_is_kept_and_shown_byte_for_byte() {
 
 fn closed_outputs_cost_nothing() {
     let running = Job::start(&json!({
+        // No samples, which cost something.
+        "interval_seconds": 3600,
         "servers": {"a": with(server("close serve:${port:self} append:@DIR/up:x forever"), "log", "pipe")},
         // It closes its own, too.
         "driver": driver("close wait:@DIR/seen exit:3"),

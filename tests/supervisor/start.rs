@@ -96,7 +96,12 @@ fn not_ready_in_time_stops_the_others() {
     let ended = job(&json!({
         "servers": {
             "a": server("trap:TERM:@DIR/stops:a:0:0 serve:${port:self} forever"),
-            "b": with(server("forever"), "health_check", json!({"timeout_seconds": 0.5})),
+            "b": with(
+                with(server("forever"), "health_check", json!({"timeout_seconds": 0.5})),
+                "depends_on",
+                // By then it obeys in its own way.
+                json!(["a"]),
+            ),
         },
         "driver": driver("pid:@DIR/ran"),
     }));

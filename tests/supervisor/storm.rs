@@ -309,14 +309,18 @@ impl Story {
         }
         match self.fault {
             Fault::Exit | Fault::Hang => self.touch("fault"),
-            Fault::Kill => kill(Pid::from_raw(self.targets()[0]), Signal::SIGKILL).expect("it runs"),
+            Fault::Kill => {
+                // It serves a moment before it says who it is.
+                let pid = eventually("the target's pid", || self.targets().first().copied());
+                kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
+            }
             _ => {
                 self.moment(50);
                 return self.touch("end");
             }
         }
         match self.on_exit {
-            "restart" => eventually("the target is started again", || (self.targets().len() == 2).then_some(())),
+            "restart" => eventually("the target is started again", || (self.targets().len() >= 2).then_some(())),
             "ignore" => self.moment(300),
             _ => return,
         }

@@ -171,19 +171,26 @@ fn a_killed_gymrun_takes_its_children_along() {
     assert_eq!(running.end().code, None);
 }
 
+/// Waits until memory has been sampled that often.
+fn wait_for_samples(running: &Job, count: usize) {
+    let samples = || running.events().iter().filter(|event| event["event"] == "memory_sampled").count();
+    eventually("samples", || (samples() >= count).then_some(()));
+}
+
 fn memory_of_trees() {
-    let ended = job(&json!({
+    let running = Job::start(&json!({
         "pss": true,
         "servers": {
             "threads": with(server("hold:64 threads:50 serve:${port:self} forever"), "type", "resources_servers"),
             "forks": with(server("hold:64 fork { forever } fork { forever } serve:${port:self} forever"), "type", "resources_servers"),
         },
-        "driver": driver("sleep:0.5"),
+        "driver": driver("wait:@DIR/seen"),
     }));
+    wait_for_samples(&running, 3);
+    std::fs::write(running.path("seen"), "").expect("a scratch file");
+    let ended = running.end();
     assert_eq!(ended.code, Some(0));
-    let samples = ended.all("memory_sampled");
-    assert!(samples.len() >= 3);
-    let first = samples[0];
+    let first = ended.all("memory_sampled")[0];
     assert_eq!(first["servers_active"], json!(2));
     assert!(first["host"]["total"].as_u64() > Some(1 << 30));
     let tree = |name: &str| {
@@ -208,17 +215,18 @@ fn memory_of_trees() {
 
 fn short_lived_children_do_not_disturb_the_sampler() {
     // A server that starts and ends two hundred processes a second while its memory is looked at a hundred times.
-    let ended = job(&json!({
+    let running = Job::start(&json!({
         "pss": true,
         "interval_seconds": 0.02,
-        "servers": {"a": server("hold:16 serve:${port:self} churn:200:600 append:@DIR/done:x forever")},
+        "servers": {"a": server("hold:16 serve:${port:self} churn:200:@DIR/seen append:@DIR/done:x forever")},
         "driver": driver("wait:@DIR/done"),
     }));
+    wait_for_samples(&running, 100);
+    std::fs::write(running.path("seen"), "").expect("a scratch file");
+    let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
-    let samples = ended.all("memory_sampled");
-    assert!(samples.len() >= 20, "{}", samples.len());
-    for sample in samples {
+    for sample in ended.all("memory_sampled") {
         let tree = &sample["trees"][0];
         assert!(tree["rss"].as_u64() >= Some(16 << 20), "{sample}");
     }
