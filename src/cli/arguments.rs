@@ -10,7 +10,7 @@ use crate::diag::{Problem, Problems};
 use crate::inputs::World;
 use crate::plan::{OUTPUT_PATH, Plan};
 use crate::policy::{self, LogSink, Request};
-use crate::process::share_one_heap;
+use crate::process::{share_one_heap, take_room_at_once};
 
 /// Runs an evaluation or RL job of NVIDIA NeMo Gym as one supervised whole.
 ///
@@ -165,6 +165,9 @@ impl JobArguments {
     /// The plan of a job on the real machine.
     pub(super) fn load(&self, file: &Path, driver_arguments: &[String], purpose: Purpose) -> Result<Plan, Problems> {
         share_one_heap();
+        if purpose != Purpose::Run {
+            take_room_at_once();
+        }
         let world =
             World::real().map_err(|error| Problem::new(format!("cannot tell the working directory: {error}")))?;
         let verbose = self.verbose;

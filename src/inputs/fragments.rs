@@ -52,6 +52,8 @@ impl<'a> Library<'a> {
             set("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| set("HOME").map(|h| PathBuf::from(h).join(".config")));
         folders.extend(user.map(|folder| folder.join("gymrun/site-fragments")));
         folders.push("/etc/gymrun/site-fragments".into());
+        // Each name is looked for under three endings: not where there is nothing.
+        folders.retain(|folder| folder.is_dir());
         Self { world, folders, built_in }
     }
 

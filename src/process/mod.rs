@@ -42,7 +42,7 @@ pub use copy::{Copier, CopyPlan, Finishing, Source, Turn};
 pub use descriptors::take_all_descriptors;
 pub use environment::Environment;
 pub use exit::Exit;
-pub use footprint::{share_one_heap, shed_free_memory, shed_memory, shed_memory_after};
+pub use footprint::{share_one_heap, shed_free_memory, shed_memory, shed_memory_after, take_room_at_once};
 pub use helper::Helper;
 pub use kill::{freeze, kill_group, send_signal, signal_group, wake, wake_group};
 pub use launch::{Launch, LaunchError, LaunchErrorKind, Output, Started};
