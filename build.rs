@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Takes what walks the stack of a panic from GCC's archive, if the compiler that links has it, and not from a library that
 /// would be opened and set up at each start.
+#[expect(clippy::disallowed_methods, reason = "gymrun's own children are not there yet")]
 fn put_unwinder_in() -> Result<(), Box<dyn Error>> {
     const ARCHIVE: &str = "libgcc_eh.a";
     if env::var("HOST")? != env::var("TARGET")? || env::var("CARGO_CFG_TARGET_ENV")? != "gnu" {
