@@ -124,3 +124,23 @@ fn what_was_put_in_the_place_of_a_log_is_not_waited_for() {
         assert!(ended.stderr.contains("late.log") && ended.stderr.contains("it is no file"), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn a_terminal_that_goes_away_changes_nothing_for_the_job() {
+    let job = Job::new(
+        "job.yaml",
+        "name: t\notel: {enabled: false}\nservices:\n  a: {type: task, log: pipe, shell: 'echo one; exec sleep 0.2'}\n\
+         driver:\n  shell: |\n    touch begun; until test -e go; do sleep 0.02; done; echo two; exit 3\n",
+    );
+    let terminal = nix::pty::openpty(None, None).expect("a terminal");
+    let mut program = job.start_into(fs::File::from(terminal.slave));
+    let begun = job.folder().join("begun");
+    eventually("the driver runs", || begun.exists().then_some(()));
+    // From now on whoever writes there gets an error.
+    drop(terminal.master);
+    fs::write(job.folder().join("go"), "").expect("a scratch file");
+    assert_eq!(eventually("the end", || program.status()).code(), Some(3));
+    let result = job.directory().json("result.json");
+    assert_eq!(result["code"], 3, "{result}");
+    assert_eq!(job.directory().text("logs/driver.log"), "two\n");
+}

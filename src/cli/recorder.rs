@@ -201,9 +201,13 @@ impl Reading {
                 self.write_result();
             }
             self.exporter.apply(&event);
-            self.terminal.show(event, &self.summary);
+            if self.exporter.take_failure() {
+                let message = "gymrun: warning: there can be no more threads: gymrun's own telemetry is not sent, look at `ulimit -u`";
+                self.terminal.say(message.to_owned());
+            }
+            self.terminal.show(event);
         }
-        self.terminal.flush();
+        self.terminal.flush(&self.summary);
     }
 
     fn write_result(&mut self) {

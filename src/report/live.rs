@@ -2,13 +2,18 @@
 //!
 //! While the driver runs, the terminal is the driver's: the view is taken away then, and warnings are plain lines.
 
+use std::io;
 use std::time::Duration;
 
+use console::Term;
 use indexmap::IndexMap;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::events::{Event, EventKind};
 use crate::jobdir::{State, Summary};
+
+/// A view of more lines than a screen has helps nobody.
+pub(super) const MOST_LINES: usize = 40;
 
 /// Lines on a terminal that are drawn anew.
 #[derive(Debug)]
@@ -17,10 +22,58 @@ pub(super) struct Live {
     bars: IndexMap<String, ProgressBar>,
 }
 
+/// A terminal that may go away: what draws on it takes an error for a defect of the program, and panics.
+#[derive(Debug)]
+struct Leaving(Term);
+
+impl TermLike for Leaving {
+    fn width(&self) -> u16 {
+        self.0.size().1
+    }
+
+    fn height(&self) -> u16 {
+        self.0.size().0
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_up(n).or(Ok(()))
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_down(n).or(Ok(()))
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_right(n).or(Ok(()))
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_left(n).or(Ok(()))
+    }
+
+    fn write_line(&self, s: &str) -> io::Result<()> {
+        self.0.write_line(s).or(Ok(()))
+    }
+
+    fn write_str(&self, s: &str) -> io::Result<()> {
+        self.0.write_str(s).or(Ok(()))
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.0.clear_line().or(Ok(()))
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.flush().or(Ok(()))
+    }
+}
+
 impl Live {
     /// An empty view on stderr.
     pub(super) fn new() -> Self {
-        Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10)), bars: IndexMap::new() }
+        let terminal = Box::new(Leaving(Term::buffered_stderr()));
+        let target = ProgressDrawTarget::term_like_with_hz(terminal, 10);
+        Self { all: MultiProgress::with_draw_target(target), bars: IndexMap::new() }
     }
 
     /// The object that draws, for others who write to the same terminal.
@@ -28,13 +81,17 @@ impl Live {
         self.all.clone()
     }
 
-    /// Draws what an event changed.
+    /// Shows the view, or takes it away, if that is what an event means.
     pub(super) fn apply(&mut self, event: &Event, summary: &Summary) {
         match &event.kind {
             EventKind::JobStarted { .. } | EventKind::Stopping(_) => self.show(summary),
             EventKind::AllReady { .. } | EventKind::JobEnded { .. } => self.hide(),
             _ => {}
         }
+    }
+
+    /// Draws how things are.
+    pub(super) fn draw(&self, summary: &Summary) {
         for (name, bar) in &self.bars {
             if let Some(process) = summary.processes.get(name) {
                 let text = match process.state {

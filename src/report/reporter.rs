@@ -8,7 +8,7 @@ use std::sync::Arc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::describe::{describe, undelivered};
-use super::live::Live;
+use super::live::{Live, MOST_LINES};
 use super::table::table;
 use crate::events::{Event, EventKind};
 use crate::jobdir::Summary;
@@ -19,7 +19,7 @@ use crate::plan::Plan;
 pub enum Style {
     /// One line an event, on stderr.
     Lines,
-    /// A live view and a final table, on a terminal.
+    /// A live view and a final table, on a terminal; lines where it would have too many.
     Live,
     /// One JSON object an event, on stdout.
     Json,
@@ -44,6 +44,10 @@ impl Reporter {
     /// A reporter for one job.
     #[must_use]
     pub fn new(style: Style, plan: &Plan) -> Self {
+        let style = match style {
+            Style::Live if plan.units.len() > MOST_LINES => Style::Lines,
+            style => style,
+        };
         let live = (style == Style::Live).then(Live::new);
         Self { style, live, job_dir: PathBuf::from(&plan.job_dir), waiting: Vec::new() }
     }
@@ -66,9 +70,19 @@ impl Reporter {
         }
     }
 
-    /// Shows one event, at the latest when it is flushed; `summary` has taken it in already. A live view wants it with each
-    /// event, all want it with the last.
-    pub fn apply(&mut self, event: &Event, summary: Option<&Summary>) {
+    /// Shows what has happened together; `summary` has taken all of it in already. A live view wants it each time, all want
+    /// it with the last event.
+    pub fn show(&mut self, events: &[Event], summary: Option<&Summary>) {
+        for event in events {
+            self.apply(event, summary);
+        }
+        self.flush();
+        if let (Some(live), Some(summary)) = (&self.live, summary) {
+            live.draw(summary);
+        }
+    }
+
+    fn apply(&mut self, event: &Event, summary: Option<&Summary>) {
         if self.style == Style::Json {
             if let Ok(line) = serde_json::to_string(event) {
                 self.say(&line);
@@ -117,8 +131,7 @@ impl Reporter {
     fn say(&mut self, line: &str) {
         self.waiting.extend_from_slice(line.as_bytes());
         self.waiting.push(b'\n');
-        // Whatever draws the live view next must find it below the lines.
-        if self.live.is_some() || self.waiting.len() >= ENOUGH {
+        if self.waiting.len() >= ENOUGH {
             self.flush();
         }
     }

@@ -18,19 +18,20 @@ use crate::jobdir::Summary;
 /// At the end, a terminal that takes nothing for so long is given up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// So many events are one step of progress.
+const SHOWN_AT_ONCE: usize = 64;
+
 enum Message {
-    Events(Vec<Shown>),
+    /// With the summary that has taken them in, where it is wanted.
+    Events(Vec<Event>, Option<Box<Summary>>),
     Line(String),
 }
-
-/// An event with the summary that has taken it in, where it is wanted.
-type Shown = (Event, Option<Summary>);
 
 /// The running thread.
 pub struct Terminal {
     style: Style,
     /// What is shown once it is flushed.
-    waiting: Vec<Shown>,
+    waiting: Vec<Event>,
     queue: Sender<Message>,
     /// How many events and lines were shown.
     shown: Arc<AtomicUsize>,
@@ -54,45 +55,43 @@ impl Terminal {
             while let Ok(first) = messages.recv() {
                 for message in std::iter::once(first).chain(messages.try_iter()) {
                     match message {
-                        Message::Events(events) => {
-                            for (event, summary) in events {
-                                reporter.apply(&event, summary.as_ref());
-                                count.fetch_add(1, Ordering::Relaxed);
+                        Message::Events(events, summary) => {
+                            for events in events.chunks(SHOWN_AT_ONCE) {
+                                reporter.show(events, summary.as_deref());
+                                count.fetch_add(events.len(), Ordering::Relaxed);
                             }
                         }
                         Message::Line(line) => {
-                            reporter.flush();
                             (reporter.line_sink())(format!("{line}\n").as_bytes());
                             count.fetch_add(1, Ordering::Relaxed);
                         }
                     }
                 }
-                reporter.flush();
             }
         })?;
         Ok(Self { style, waiting: Vec::new(), queue, shown, over })
     }
 
-    /// Shows an event that `summary` has taken in already, once it is flushed: each message wakes the thread.
-    pub fn show(&mut self, event: Event, summary: &Summary) {
+    /// Shows an event, once it is flushed: each message wakes the thread.
+    pub fn show(&mut self, event: Event) {
         if self.style == Style::Json || !matches!(event.kind, EventKind::MemorySampled(_)) {
-            // A copy of all processes for each event of each process adds up.
-            let wanted = self.style == Style::Live || matches!(event.kind, EventKind::JobEnded { .. });
-            self.waiting.push((event, wanted.then(|| summary.clone())));
+            self.waiting.push(event);
         }
     }
 
-    /// Shows what waits.
-    pub fn flush(&mut self) {
+    /// Shows what waits, which `summary` has taken in.
+    pub fn flush(&mut self, summary: &Summary) {
         if !self.waiting.is_empty() {
             let events = std::mem::take(&mut self.waiting);
-            self.send(Message::Events(events));
+            let last = events.iter().any(|event| matches!(event.kind, EventKind::JobEnded { .. }));
+            // A copy of all processes for each event of each process adds up.
+            let wanted = self.style == Style::Live || last;
+            self.send(Message::Events(events, wanted.then(|| Box::new(summary.clone()))));
         }
     }
 
-    /// Shows a line of gymrun's own, after what waits.
-    pub fn say(&mut self, line: String) {
-        self.flush();
+    /// Shows a line of gymrun's own.
+    pub fn say(&self, line: String) {
         self.send(Message::Line(line));
     }
 
@@ -102,8 +101,7 @@ impl Terminal {
     }
 
     /// Waits until everything is shown, as long as something is.
-    pub fn end(mut self) {
-        self.flush();
+    pub fn end(self) {
         drop(self.queue);
         let mut before = self.shown.load(Ordering::Relaxed);
         while self.over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {

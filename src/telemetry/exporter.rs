@@ -1,6 +1,7 @@
 //! Sends what the events say to the job's collector.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct Exporter {
     early: Vec<Event>,
     open: Option<Open>,
     finished: bool,
+    /// It could not begin, which nobody has been told yet.
+    failed: bool,
 }
 
 #[derive(Debug)]
@@ -53,7 +56,13 @@ impl Exporter {
             early: Vec::new(),
             open: None,
             finished: !plan.telemetry.enabled || plan.telemetry.endpoint.is_none(),
+            failed: false,
         }
+    }
+
+    /// Whether nothing will be sent since there can be no more threads; once.
+    pub fn take_failure(&mut self) -> bool {
+        std::mem::take(&mut self.failed)
     }
 
     /// Takes in one event. Returns at once: exports happen on threads of their own.
@@ -97,7 +106,10 @@ impl Exporter {
             _ => false,
         };
         if due {
-            self.open = self.start();
+            // Where there can be no more threads the library panics, and the job goes on.
+            let started = catch_unwind(AssertUnwindSafe(|| self.start()));
+            self.failed = started.is_err();
+            self.open = started.ok().flatten();
             self.finished = self.open.is_none();
             let early = std::mem::take(&mut self.early);
             if let Some(Open { traces: Some((_, spans)), .. }) = &mut self.open {
