@@ -3,9 +3,10 @@
 
 mod harness;
 
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use harness::{Job, Program, component, free_port};
+use harness::{Job, Program, component, eventually, free_port};
 
 #[test]
 fn the_metrics_of_the_node_are_there() {
@@ -18,6 +19,7 @@ fn the_metrics_of_the_node_are_there() {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let _exporter = Program::start(&mut command);
+    eventually("it listens", || TcpStream::connect(("127.0.0.1", port)).ok());
 
     let run = Job::example("examples/quickstart/job.lua", "node-exporter")
         .set("otel.node_metrics_port", &port.to_string())

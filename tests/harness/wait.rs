@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How long a condition may take to come true on a loaded machine.
-pub const DEADLINE: Duration = Duration::from_mins(1);
+pub const DEADLINE: Duration = Duration::from_mins(3);
 
 const PAUSE: Duration = Duration::from_millis(5);
 

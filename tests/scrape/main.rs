@@ -154,6 +154,7 @@ async fn a_target_that_comes_late_is_said_to_be_down_and_up_once() {
     let targets = [here.address(), format!("127.0.0.1:{later}")];
     let mut collector = Collector::start(&config(&targets, "1s"), &[]).await;
     here.wait(3).await;
+    eventually_async("it is asked in vain", async || collector.stderr().contains("cannot connect").then_some(())).await;
     let late = Pages::serve_on(later, vec![Page::text("b 1\n")]).await;
     late.wait(2).await;
     assert_eq!(collector.stop().await, 0);

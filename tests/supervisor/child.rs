@@ -313,7 +313,7 @@ fn wait_for(file: &str) {
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
     // Longer than a test waits, which may go on as long as something comes.
-    let end = Instant::now() + Duration::from_mins(5);
+    let end = Instant::now() + Duration::from_mins(10);
     while !condition() {
         assert!(Instant::now() < end, "{what} did not come");
         sleep(0.005);

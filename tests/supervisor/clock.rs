@@ -101,7 +101,7 @@ fn a_wild_wall_clock_does_not_disturb_a_run() {
         "services": {"model": {
             "command": child("until:${port:self}:@DIR/loaded append:@DIR/loaded:x forever"),
             "port": "auto",
-            "health_check": {"timeout_seconds": 30, "interval_seconds": 0.01},
+            "health_check": {"timeout_seconds": 120, "interval_seconds": 0.01},
             "liveness": {"interval_seconds": 0.05},
         }},
         "servers": {"a": with(restarted, "restart", json!({"limit": 1, "window_seconds": 60, "backoff_seconds": 0.2}))},

@@ -95,7 +95,7 @@ fn nothing_gets_away_whatever_it_does() {
             let known = killed && (has_cgroups || name != "bare");
             assert_eq!(counts, vec![&json!(1); usize::from(known)], "{name}, cgroups: {has_cgroups}");
         }
-        let warnings: Vec<&str> = ended.all("warning").iter().filter_map(|e| e["message"].as_str()).collect();
+        let warnings: Vec<&str> = ended.warnings().iter().filter_map(|e| e["message"].as_str()).collect();
         if has_cgroups {
             assert!(warnings.is_empty(), "{warnings:?}");
         } else {
@@ -243,7 +243,7 @@ fn those_that_multiply_are_stopped_before_they_are_killed() {
     let ended =
         Job::start_in(place, &json!({"servers": servers, "driver": driver("says:@DIR/up:x sleep:0.5 exit:0")})).end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.all("warning").is_empty(), "{}", ended.stderr);
+    assert!(ended.warnings().is_empty(), "{}", ended.stderr);
 }
 
 fn a_daemon_that_keeps_a_pipe_delays_nothing() {
@@ -303,7 +303,7 @@ fn a_system_call_that_is_forbidden_is_done_without() {
             let ended = Job::start_in_with(place, &description, |command| forbid(command, forbidden)).end();
             assert_eq!(ended.code, Some(5), "{}", ended.stderr);
             check_means(has_cgroups, &ended);
-            assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+            assert!(ended.warnings().is_empty(), "{:?}", ended.warnings());
             assert_eq!(ended.the("process_killed", "a")["processes"], json!(2));
         });
     }
@@ -324,7 +324,7 @@ fn a_guard_that_cannot_start_is_done_without_and_said() {
         let said = contained["unguarded"].as_str().unwrap_or_default();
         let words = ["the guard of the job's cgroup cannot be started (", "if gymrun itself is killed by SIGKILL"];
         assert!(words.iter().all(|words| said.contains(words)), "{contained}");
-        let warnings: Vec<_> = ended.all("warning").iter().filter_map(|e| e["message"].as_str()).collect();
+        let warnings: Vec<_> = ended.warnings().iter().filter_map(|e| e["message"].as_str()).collect();
         assert_eq!(warnings, [said]);
         assert_eq!(ended.the("process_killed", "a")["processes"], json!(1));
     }

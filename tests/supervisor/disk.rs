@@ -24,7 +24,7 @@ fn on_a_small_disk(description: &Value) -> Option<Ended> {
 }
 
 fn warnings(ended: &Ended, process: &str) -> Vec<String> {
-    let own = ended.all("warning").into_iter().filter(|event| event["process"] == process);
+    let own = ended.warnings().into_iter().filter(|event| event["process"] == process);
     own.map(|event| event["message"].as_str().unwrap_or_default().to_owned()).collect()
 }
 

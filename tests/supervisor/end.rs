@@ -73,7 +73,7 @@ fn an_ignored_death_is_a_warning() {
     std::fs::write(running.path("end"), "").expect("a scratch file");
     let ended = running.end();
     assert_eq!((ended.code, ended.class()), (Some(5), "driver_failed"));
-    assert_eq!(ended.all("warning").len(), 2);
+    assert_eq!(ended.warnings().len(), 2);
     assert_eq!(ended.the("process_skipped", "c")["because"], "b");
 }
 

@@ -93,7 +93,7 @@ fn no_proxy_is_asked() {
             answer(stream, "200");
         }
     });
-    let check = |host: &str| json!({"host": host, "timeout_seconds": 30});
+    let check = |host: &str| json!({"host": host, "timeout_seconds": 120});
     let steps = "until:${port:self}:@DIR/loaded forever";
     let running = Job::start_with(
         &json!({
@@ -120,7 +120,7 @@ fn no_proxy_is_asked() {
 }
 
 fn a_check_does_not_watch_a_server_that_is_not_ready_yet() {
-    let slow = checked("until:${port:self}:@DIR/loaded forever", json!({"timeout_seconds": 60}));
+    let slow = checked("until:${port:self}:@DIR/loaded forever", json!({"timeout_seconds": 120}));
     let running = Job::start(&json!({
         "servers": {"a": with(slow, "liveness", json!({"interval_seconds": 0.01}))},
         "driver": driver("exit:0"),

@@ -11,7 +11,7 @@ pub fn child(steps: &str) -> Value {
 }
 
 pub fn server(steps: &str) -> Value {
-    json!({"command": child(steps), "port": "auto", "health_check": {"timeout_seconds": 30}})
+    json!({"command": child(steps), "port": "auto", "health_check": {"timeout_seconds": 120}})
 }
 
 pub fn driver(steps: &str) -> Value {

@@ -50,7 +50,7 @@ pub fn step(fields: &[&str]) {
     let port = fields[1].parse().expect("a port");
     let status = fields.get(2).copied().unwrap_or("200").to_owned();
     let options = fields.get(3..).unwrap_or_default();
-    let end = Instant::now() + Duration::from_mins(1);
+    let end = Instant::now() + Duration::from_mins(5);
     let listener = loop {
         match listener(fields[0], port, options) {
             Ok(listener) => break listener,

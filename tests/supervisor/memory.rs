@@ -189,7 +189,7 @@ fn a_process_that_hides_its_memory_costs_its_tree_the_pss() {
     let open = (*exact(&ended.events, "open").last().expect("a sample")).clone();
     assert!(open["processes"] == 2 && within(&open["pss"], 48, 100), "{open}");
     for name in ["hides", "later"] {
-        let about: Vec<_> = ended.all("warning").into_iter().filter(|w| w["process"] == name).collect();
+        let about: Vec<_> = ended.warnings().into_iter().filter(|w| w["process"] == name).collect();
         assert_eq!(about.len(), 1, "{about:?}");
     }
 }
@@ -203,7 +203,7 @@ fn another_program_in_the_same_process_is_read_anew() {
         "both execute another program",
         |tree| within(&tree("shrinks")["pss"], 0, 96) && within(&tree("grows")["pss"], 96, 160),
     );
-    assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+    assert!(ended.warnings().is_empty(), "{:?}", ended.warnings());
     for name in ["shrinks", "grows"] {
         for tree in trees(&ended.events, name) {
             // Never the old program's, never both.
@@ -285,7 +285,7 @@ fn many_regions_are_counted_whole() {
     });
     let last = (*exact(&ended.events, "a").last().expect("a sample")).clone();
     assert!(within(&last["rss"], 195, 280) && within(&last["pss"], 117, 160), "{last}");
-    assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+    assert!(ended.warnings().is_empty(), "{:?}", ended.warnings());
 }
 
 fn many_processes_and_few_descriptors() {
@@ -307,7 +307,7 @@ fn many_processes_and_few_descriptors() {
     let ended = until_with(&json!({"servers": servers}), "all trees whole", few, |tree| {
         (0..9).map(|number| tree(&format!("s{number}"))).all(|tree| tree["processes"] == 30 && tree["pss"].is_u64())
     });
-    assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+    assert!(ended.warnings().is_empty(), "{:?}", ended.warnings());
     let last = ended.all("memory_sampled").pop().expect("a sample").clone();
     // gymrun itself is in none of them.
     let all = last["trees"].as_array().expect("a list");

@@ -207,7 +207,7 @@ fn on_exit(job: &Value) -> OnExit {
 fn probe(probe: &Value, own: &str, port: Option<PortChoice>) -> Probe {
     Probe {
         question: question(probe, own, port),
-        timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(30.0),
+        timeout_seconds: probe["timeout_seconds"].as_f64().unwrap_or(120.0),
         interval_seconds: probe["interval_seconds"].as_f64(),
     }
 }

@@ -209,7 +209,7 @@ fn whatever_runs_out_of_descriptors_says_the_way_out() {
         if ended.code == Some(101) {
             continue;
         }
-        let warnings = ended.all("warning").into_iter().map(|e| format!("{} {}", e["message"], e["hint"]));
+        let warnings = ended.warnings().into_iter().map(|e| format!("{} {}", e["message"], e["hint"]));
         for line in ended.stderr.lines().map(str::to_owned).chain(warnings) {
             assert!(!line.contains("os error 24") || line.contains("ulimit"), "{most}: {line}");
             said += &line;

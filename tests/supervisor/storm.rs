@@ -200,7 +200,7 @@ impl Story {
             "type": "resources_servers",
             "command": self.command(&format!("{tree} {output} {obeys} {serve} {begin} {last}")),
             "port": "auto",
-            "health_check": {"path": "/", "timeout_seconds": if fault == Fault::NeverReady { 0.5 } else { 60.0 }},
+            "health_check": {"path": "/", "timeout_seconds": if fault == Fault::NeverReady { 0.5 } else { 120.0 }},
             "grace_seconds": 0.3,
             "log": if self.random.bool() { "pipe" } else { "file" },
         });

@@ -225,7 +225,7 @@ fn short_lived_children_do_not_disturb_the_sampler() {
     std::fs::write(running.path("seen"), "").expect("a scratch file");
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.all("warning").is_empty(), "{:?}", ended.all("warning"));
+    assert!(ended.warnings().is_empty(), "{:?}", ended.warnings());
     for sample in ended.all("memory_sampled") {
         let tree = &sample["trees"][0];
         assert!(tree["rss"].as_u64() >= Some(16 << 20), "{sample}");
