@@ -267,17 +267,6 @@ impl Sink {
         Self { started, send: Arc::new(stamp) }
     }
 
-    /// The same; `then` is called after each event that comes this way. It must return soon, too.
-    #[must_use]
-    pub fn followed_by(&self, then: impl Fn() + Send + Sync + 'static) -> Self {
-        let send = Arc::clone(&self.send);
-        let both = move |kind| {
-            send(kind);
-            then();
-        };
-        Self { started: self.started, send: Arc::new(both) }
-    }
-
     /// Says what happened, now.
     pub fn emit(&self, kind: EventKind) {
         (self.send)(kind);

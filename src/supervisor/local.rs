@@ -308,8 +308,10 @@ impl Host for LocalHost {
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
         let disk = Arc::clone(&self.disk);
-        let sink = self.coroner.sees(&self.setting.sink).followed_by(move || disk.look());
-        match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, Proc::default(), self.coroner.ends()) {
+        let sink = self.coroner.sees(&self.setting.sink);
+        let (proc, ends) = (Proc::default(), self.coroner.ends());
+        let beat = move || disk.look();
+        match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, proc, ends, beat) {
             Ok(sampler) => {
                 // Its beat is the disk's, too.
                 self.disk_beat.abort();

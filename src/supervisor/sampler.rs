@@ -53,7 +53,15 @@ pub struct Sampler {
 
 impl Sampler {
     /// Starts the thread, which reads `proc`, and takes in what is noted in `ends` of the units' roots before they are reaped.
-    pub fn start(plan: &MemoryPlan, units: Vec<Sampled>, sink: Sink, proc: Proc, ends: Ends) -> io::Result<Self> {
+    /// It calls `beat` after each sample but the last, for which somebody waits.
+    pub fn start(
+        plan: &MemoryPlan,
+        units: Vec<Sampled>,
+        sink: Sink,
+        proc: Proc,
+        ends: Ends,
+        beat: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
         let sink = Arc::new(Mutex::new(Some(sink)));
         let (orders, inbox) = mpsc::channel();
         let interval = seconds(plan.interval_seconds).max(Duration::from_millis(10));
@@ -64,7 +72,7 @@ impl Sampler {
         thread::Builder::new()
             .name("sampler".into())
             .stack_size(256 * 1024)
-            .spawn(move || run(work, interval, &inbox))?;
+            .spawn(move || run(work, interval, &inbox, &beat))?;
         Ok(Self { orders, sink })
     }
 
@@ -97,12 +105,15 @@ impl Sampler {
     }
 }
 
-fn run(mut work: Work, interval: Duration, inbox: &mpsc::Receiver<Order>) {
+fn run(mut work: Work, interval: Duration, inbox: &mpsc::Receiver<Order>, beat: &dyn Fn()) {
     let mut next = Instant::now();
     loop {
         let now = Instant::now();
         if now >= next {
             work.sample(now);
+            if work.is_heard() {
+                beat();
+            }
             next = following(next, interval, Instant::now());
         }
         match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -169,7 +180,7 @@ mod tests {
                 seen.lock().expect("nobody panics here").push(*sample);
             }
         });
-        (Sampler::start(&plan, units, sink, Proc::at(root), Ends::default()).expect("it starts"), samples)
+        (Sampler::start(&plan, units, sink, Proc::at(root), Ends::default(), || ()).expect("it starts"), samples)
     }
 
     #[tokio::test]

@@ -190,6 +190,11 @@ impl Work {
         }
     }
 
+    /// Whether anybody listens.
+    pub(super) fn is_heard(&self) -> bool {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn say(&self, kind: EventKind) {
         if let Some(sink) = &*self.sink.lock().unwrap_or_else(PoisonError::into_inner) {
             sink.emit(kind);
