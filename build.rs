@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::process::Command;
 use std::{env, fs};
 
 use mlua::Lua;
@@ -13,26 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Messages name lines of the policy, whose modules people may replace. The prelude has no lines that could tell anybody
     // anything, and without them the hook that looks at each line of an author's file passes it by.
     compile("policy", "=policy.", false)?;
-    compile("prelude", "=gymrun.", true)?;
-    put_unwinder_in()
-}
-
-/// Takes what walks the stack of a panic from GCC's archive, if the compiler that links has it, and not from a library that
-/// would be opened and set up at each start.
-#[expect(clippy::disallowed_methods, reason = "gymrun's own children are not there yet")]
-fn put_unwinder_in() -> Result<(), Box<dyn Error>> {
-    const ARCHIVE: &str = "libgcc_eh.a";
-    if env::var("HOST")? != env::var("TARGET")? || env::var("CARGO_CFG_TARGET_ENV")? != "gnu" {
-        return Ok(());
-    }
-    let Ok(answer) = Command::new("cc").arg(format!("-print-file-name={ARCHIVE}")).output() else { return Ok(()) };
-    // A compiler that does not know the file answers with the name alone.
-    let file = String::from_utf8(answer.stdout)?;
-    if let Some(folder) = Path::new(file.trim()).parent().filter(|folder| folder.is_absolute()) {
-        println!("cargo::rustc-link-search=native={}", folder.display());
-        println!("cargo::rustc-link-lib=static:+verbatim={ARCHIVE}");
-    }
-    Ok(())
+    compile("prelude", "=gymrun.", true)
 }
 
 /// Compiles each Lua file of a folder: reading the source again at each start would be a fifth of `gymrun plan`.

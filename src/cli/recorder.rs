@@ -202,7 +202,8 @@ impl Reading {
             }
             self.exporter.apply(&event);
             if self.exporter.take_failure() {
-                let message = "gymrun: warning: there can be no more threads: gymrun's own telemetry is not sent, look at `ulimit -u`";
+                let message = "gymrun: warning: there can be no more threads: gymrun's own telemetry is not sent, look \
+                               at `ulimit -u`";
                 self.terminal.say(message.to_owned());
             }
             self.terminal.show(event);

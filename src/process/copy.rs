@@ -294,7 +294,7 @@ mod tests {
                 pipe: OwnedFd::from(pipe),
                 shown: Destination::Raw { file: File::from(OwnedFd::from(shown)), failed: Box::new(|_| ()) },
             }],
-            log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
+            log: Log::new(log.path(), None, Box::new(|error| panic!("{error}"))),
             turn: Turn { after: None, begins: Box::new(|_| ()) },
         })
         .expect("it starts");
@@ -323,7 +323,7 @@ mod tests {
                 pipe: OwnedFd::from(pipe),
                 shown: Destination::Raw { file: File::from(OwnedFd::from(shown)), failed: Box::new(|_| ()) },
             }],
-            log: Log::open(log.path(), None, Box::new(|error| panic!("{error}"))),
+            log: Log::new(log.path(), None, Box::new(|error| panic!("{error}"))),
             turn: Turn { after: None, begins: Box::new(|_| ()) },
         })
         .expect("it starts");
@@ -341,7 +341,7 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_read_before_what_a_former_child_wrote_is_in_the_log() {
         let file = tempfile::NamedTempFile::new().expect("a scratch file");
-        let log = Log::open(file.path(), None, Box::new(|error| panic!("{error}")));
+        let log = Log::new(file.path(), None, Box::new(|error| panic!("{error}")));
         let (pipe, mut child) = io::pipe().expect("a pipe");
         let (to_file, filed) = mpsc::channel();
         let (tell, begin) = mpsc::channel();

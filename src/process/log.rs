@@ -46,11 +46,11 @@ pub struct Kept {
 }
 
 impl Log {
-    /// The log at `path`, appended to if it is there. `failed` is called when something cannot be written for the first
-    /// time, or the log cannot be rotated.
+    /// The log at `path`, which is opened, and appended to if it is there, by who first begins to write. `failed` is called
+    /// when something cannot be written for the first time, or the log cannot be rotated.
     #[must_use]
-    pub fn open(path: &Path, rotation: Option<Rotation>, failed: OnFailure) -> Self {
-        let mut files = Files {
+    pub fn new(path: &Path, rotation: Option<Rotation>, failed: OnFailure) -> Self {
+        let files = Files {
             path: path.to_owned(),
             rotation,
             file: None,
@@ -60,9 +60,6 @@ impl Log {
             kept: Kept::default(),
             failed: Some(failed),
         };
-        if let Err(error) = files.open() {
-            files.fail(&error);
-        }
         Self(Arc::new(Mutex::new(files)))
     }
 
@@ -71,6 +68,9 @@ impl Log {
     #[must_use]
     pub fn begin(&self) -> Option<LogPlace> {
         let mut files = self.0.try_lock().ok()?;
+        if let Err(error) = files.open() {
+            files.fail(&error);
+        }
         files.line = files.size;
         files.skipping = false;
         files.file.as_ref().and_then(LogPlace::end_of)
@@ -111,7 +111,11 @@ struct Files {
 }
 
 impl Files {
+    /// Opens it if it is not open.
     fn open(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
         let file = open_log(&self.path)?;
         self.size = file.metadata()?.len();
         // What a former process left begins no line of the new one.
@@ -150,8 +154,12 @@ impl Files {
             left = &left[rest..];
         }
         while !left.is_empty() {
-            let fitting = self.make_room(left);
-            if let Err(error) = self.append(&mut left, fitting) {
+            // How much there is room for depends on what it has already.
+            let appended = self.open().and_then(|()| {
+                let fitting = self.make_room(left);
+                self.append(&mut left, fitting)
+            });
+            if let Err(error) = appended {
                 self.give_up(left);
                 self.fail(&error);
                 return;
@@ -161,9 +169,7 @@ impl Files {
 
     /// Writes the first `count` bytes; what was written is taken off `left`, whatever happens.
     fn append(&mut self, left: &mut &[u8], count: usize) -> io::Result<()> {
-        if self.file.is_none() {
-            self.open()?;
-        }
+        self.open()?;
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
         let mut piece = &left[..count];
         let result = write_all(file, &mut piece);

@@ -12,7 +12,7 @@ use super::{Kept, Log, older_log};
 use crate::plan::Rotation;
 
 fn open(path: &Path, max_bytes: u64, keep: u32) -> Log {
-    Log::open(path, Some(Rotation { max_bytes, keep }), Box::new(|error| panic!("{error}")))
+    Log::new(path, Some(Rotation { max_bytes, keep }), Box::new(|error| panic!("{error}")))
 }
 
 /// Its files, the oldest first.
@@ -88,7 +88,7 @@ fn a_full_disk_is_told_once_and_what_is_lost_is_counted() {
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
         count.fetch_add(1, Ordering::SeqCst);
     });
-    let log = Log::open(Path::new("/dev/full"), None, failed);
+    let log = Log::new(Path::new("/dev/full"), None, failed);
     log.write(b"one\nhalf ");
     log.write(b"a line\n");
     assert_eq!((told.load(Ordering::SeqCst), log.kept()), (1, Some(Kept { lost: 16, ..Kept::default() })));
@@ -98,7 +98,7 @@ fn a_full_disk_is_told_once_and_what_is_lost_is_counted() {
 fn a_log_that_cannot_be_opened_is_tried_again() {
     let scratch = tempfile::tempdir().expect("a directory");
     let path = scratch.path().join("later/x.log");
-    let log = Log::open(&path, None, Box::new(|error| assert_eq!(error.kind(), std::io::ErrorKind::NotFound)));
+    let log = Log::new(&path, None, Box::new(|error| assert_eq!(error.kind(), std::io::ErrorKind::NotFound)));
     log.write(b"one\nha");
     fs::create_dir(scratch.path().join("later")).expect("a directory");
     log.write(b"lf\ntwo\n");
@@ -118,7 +118,7 @@ fn a_log_that_was_removed_is_begun_again_and_what_went_with_it_is_counted() {
         let failed = Box::new(move |_: &std::io::Error| {
             count.fetch_add(1, Ordering::SeqCst);
         });
-        let log = Log::open(&path, rotation, failed);
+        let log = Log::new(&path, rotation, failed);
         log.write(b"one\ntw");
         fs::remove_file(&path).expect("it is there");
         log.write(b"o\nthree\n");
@@ -136,7 +136,7 @@ fn what_is_no_file_is_not_waited_for() {
     let scratch = tempfile::tempdir().expect("a directory");
     let path = scratch.path().join("x.log");
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
-    let log = Log::open(&path, None, Box::new(|_| ()));
+    let log = Log::new(&path, None, Box::new(|_| ()));
     log.write(&vec![b'x'; 1 << 20]);
     assert_eq!(log.kept(), Some(Kept { lost: 1 << 20, ..Kept::default() }));
 }
@@ -152,7 +152,7 @@ fn a_log_that_cannot_be_renamed_grows_on() {
     let failed = Box::new(move |_: &std::io::Error| {
         count.fetch_add(1, Ordering::SeqCst);
     });
-    let log = Log::open(&path, Some(Rotation { max_bytes: 4, keep: 1 }), failed);
+    let log = Log::new(&path, Some(Rotation { max_bytes: 4, keep: 1 }), failed);
     log.write(b"one\ntwo\nthree\n");
     assert_eq!(fs::read(&path).expect("a log"), b"one\ntwo\nthree\n");
     assert_eq!((told.load(Ordering::SeqCst), log.kept()), (1, Some(Kept::default())));

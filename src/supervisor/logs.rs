@@ -149,7 +149,7 @@ impl Logs {
                             and at the end it is said how much is missing";
                 sink.warn(Some(&name), message, Some(hint.to_owned()));
             };
-            Log::open(path, unit.log_rotation, Box::new(failed))
+            Log::new(path, unit.log_rotation, Box::new(failed))
         });
         let piped = Some((log.clone(), former));
         (if unit.kind == Kind::Driver { Output::Pipes } else { Output::Pipe }, NewLife { lives, piped })
