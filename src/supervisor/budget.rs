@@ -1,8 +1,9 @@
 //! How long stopping may take.
 //!
 //! At a normal end each process has its grace in full. When gymrun is told to stop, or a process died, everything has to
-//! be over in 25 s, below the 30 s that Slurm gives; the last 5 of them are the collector's. Graces are then scaled so
-//! that the longest chain fits, which leaves each process its share instead of nothing to the last.
+//! be over in 25 s, below the 30 s that Slurm gives; the last 5 of them are the collector's, so whoever is stopped before
+//! it is killed in time, and not waited for any longer than that even if it does not die. Graces are then scaled so that
+//! the longest chain fits, which leaves each process its share instead of nothing to the last.
 
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use crate::plan::{Kind, Plan};
 pub const HURRIED_TOTAL: Duration = Duration::from_secs(25);
 /// What of it is kept for the collector.
 pub const COLLECTOR_SHARE: Duration = Duration::from_secs(5);
+/// What is left for the others.
+const BEFORE_COLLECTOR: Duration = HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE);
 /// For the last scrape of a hurried stop, and for the kills themselves.
 const RESERVE: Duration = Duration::from_millis(1500);
 /// How much longer than a hurried stop gymrun waits for the death of what was killed.
@@ -42,7 +45,7 @@ impl Pace {
     /// A hurried stop that begins now, for what still has to be stopped.
     #[must_use]
     pub fn hurried(plan: &Plan, phases: &[Phase]) -> Self {
-        let room = HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE + RESERVE).as_secs_f64();
+        let room = BEFORE_COLLECTOR.saturating_sub(RESERVE).as_secs_f64();
         let needed = longest_chain(plan, phases);
         Self::Hurried { since: Instant::now(), scale: if needed > room { room / needed } else { 1.0 } }
     }
@@ -53,8 +56,7 @@ impl Pace {
         match self {
             Self::Leisurely => started + grace,
             Self::Hurried { since, scale } => {
-                let latest = since + HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE);
-                (started + grace.mul_f64(scale)).min(latest)
+                (started + grace.mul_f64(scale)).min(since + BEFORE_COLLECTOR.saturating_sub(DYING))
             }
             Self::Kill => started,
         }
@@ -70,12 +72,23 @@ impl Pace {
         }
     }
 
-    /// When to give up what has got SIGKILL since `started` and does not die, though there was a `limit` for that.
+    /// When to go on without a process that has got SIGKILL since `started` and does not die, though there was a `limit`
+    /// for that.
     #[must_use]
     pub fn give_up_at(self, started: Instant, limit: Duration) -> Instant {
+        self.give_up_after(BEFORE_COLLECTOR, started, limit)
+    }
+
+    /// The same for what is stopped last.
+    #[must_use]
+    pub fn give_up_last_at(self, started: Instant, limit: Duration) -> Instant {
+        self.give_up_after(HURRIED_TOTAL + BEYOND, started, limit)
+    }
+
+    fn give_up_after(self, total: Duration, started: Instant, limit: Duration) -> Instant {
         match self {
             Self::Leisurely => started + limit,
-            Self::Hurried { since, .. } => (started + limit).min((since + HURRIED_TOTAL + BEYOND).max(started + DYING)),
+            Self::Hurried { since, .. } => (started + limit).min((since + total).max(started + DYING)),
             Self::Kill => started + limit.min(BEYOND),
         }
     }
@@ -163,7 +176,7 @@ mod tests {
 
     use tokio::sync::watch;
 
-    use super::{COLLECTOR_SHARE, HURRIED_TOTAL, Pace, within};
+    use super::{BEFORE_COLLECTOR, HURRIED_TOTAL, Pace, within};
 
     #[test]
     fn a_hurried_stop_is_over_in_25_seconds_whatever_the_graces() {
@@ -173,7 +186,8 @@ mod tests {
         assert_eq!(pace.kill_at(since, grace), since + Duration::from_millis(2500));
         // The last of a chain that took its time is killed before the collector's share begins.
         let late = since + Duration::from_secs(19);
-        assert_eq!(pace.kill_at(late, grace), since + HURRIED_TOTAL.saturating_sub(COLLECTOR_SHARE));
+        let killed = pace.kill_at(late, grace);
+        assert!(late < killed && killed < since + BEFORE_COLLECTOR);
         assert_eq!(pace.kill_last_at(late, Duration::from_secs(30)), since + HURRIED_TOTAL);
         assert_eq!(Pace::Leisurely.kill_at(late, grace), late + grace);
         assert_eq!(Pace::Kill.kill_last_at(late, grace), late);
@@ -187,13 +201,29 @@ mod tests {
         let end = since + Duration::from_secs(29);
         for after in 0..28 {
             let started = since + Duration::from_secs(after);
-            let given_up = pace.give_up_at(started, limit);
+            let given_up = pace.give_up_last_at(started, limit);
             assert!(given_up > started && given_up <= end.min(started + limit), "{after}");
             // An orphan that ignores SIGTERM at the very end gets SIGKILL in time, too.
             assert!(pace.kill_last_at(started, Duration::from_secs(1)) < given_up, "{after}");
         }
-        assert_eq!(Pace::Leisurely.give_up_at(end, limit), end + limit);
-        assert!(Pace::Kill.give_up_at(since, limit) < since + limit);
+        assert_eq!(Pace::Leisurely.give_up_last_at(end, limit), end + limit);
+        assert!(Pace::Kill.give_up_last_at(since, limit) < since + limit);
+    }
+
+    #[test]
+    fn what_does_not_die_takes_nothing_of_the_collectors_time() {
+        let since = Instant::now();
+        let pace = Pace::Hurried { since, scale: 1.0 };
+        let limit = Duration::from_secs(5);
+        for after in 0..20 {
+            let killed = pace.kill_at(since + Duration::from_secs(after), Duration::from_secs(100));
+            let given_up = pace.give_up_at(killed, limit);
+            assert!(given_up > killed && given_up <= since + BEFORE_COLLECTOR, "{after}");
+        }
+        // Nobody is given up at once, however late it is.
+        let late = since + HURRIED_TOTAL;
+        assert!(pace.give_up_at(late, limit) > late);
+        assert_eq!(Pace::Leisurely.give_up_at(late, limit), late + limit);
     }
 
     #[tokio::test]

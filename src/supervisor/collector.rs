@@ -146,7 +146,7 @@ impl CollectorLink {
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = stop.run_until(kill_at) => {}
+            () = stop.run_until(kill_at, Pace::give_up_last_at) => {}
             () = listening => {}
             () = hurrying => {}
         }

@@ -17,6 +17,7 @@ use super::state::{State, step};
 use crate::diag::counted;
 use crate::events::{EventKind, ExitStatus, Sink};
 use crate::plan::{OnExit, Plan};
+use crate::procfs::Identity;
 
 /// Runs a plan on a host.
 pub(super) struct Engine<H> {
@@ -32,8 +33,12 @@ pub(super) struct Engine<H> {
     failures: Vec<Option<String>>,
     /// Why each unit ended, if it has and nobody asked it to.
     explanations: Vec<Option<String>>,
+    /// How often each unit was to be started.
+    lives: Vec<u64>,
     /// The number of the last look back at each unit.
     looks: Vec<u64>,
+    /// What did not die of SIGKILL when its time was over.
+    given_up: Vec<Identity>,
     /// Of each unit that did not get ready, or hangs.
     answers: Vec<Answer>,
     /// Of each unit that may be started again.
@@ -69,6 +74,8 @@ pub(super) struct Ended<H> {
     pub(super) state: State,
     pub(super) failures: Vec<Option<String>>,
     pub(super) explanations: Vec<Option<String>>,
+    /// What did not die of SIGKILL when its time was over.
+    pub(super) given_up: Vec<Identity>,
     pub(super) reports: mpsc::UnboundedReceiver<Report>,
     /// The pace at the end, which is that of what still is to be done.
     pub(super) pace: Pace,
@@ -82,6 +89,7 @@ impl<H: Host> Engine<H> {
         let failures = vec![None; plan.units.len()];
         let explanations = failures.clone();
         let looks = vec![0; plan.units.len()];
+        let lives = looks.clone();
         let answers = vec![Answer::default(); plan.units.len()];
         let restarts = plan.units.iter().map(|unit| Restarts::of(unit.on_exit)).collect();
         Self {
@@ -95,7 +103,9 @@ impl<H: Host> Engine<H> {
             clocks,
             failures,
             explanations,
+            lives,
             looks,
+            given_up: Vec::new(),
             answers,
             restarts,
             finished: false,
@@ -126,6 +136,7 @@ impl<H: Host> Engine<H> {
             state: self.state,
             failures: self.failures,
             explanations: self.explanations,
+            given_up: self.given_up,
             reports: self.reports,
             pace: *self.pace.borrow(),
         }
@@ -171,23 +182,31 @@ impl<H: Host> Engine<H> {
             Report::Ready { unit } => return Some(Input::ProbeGood(unit)),
             Report::NotReady { unit, limit, answer } => {
                 self.answers[unit] = Answer { limit, ..Answer::new(answer) };
-                self.check_restarts(unit);
+                self.tell_restarts(unit);
                 return Some(Input::NotReady(unit));
             }
             Report::Hung { unit, failures, answer } => {
                 self.answers[unit] = Answer { failures, ..Answer::new(answer) };
-                self.check_restarts(unit);
+                self.tell_restarts(unit);
                 return Some(Input::Hung(unit));
             }
             Report::Rested { unit } => return Some(Input::Rested(unit)),
-            Report::Exited { unit, status } => {
+            Report::Exited { unit, life, status } => {
+                if life != self.lives[unit] {
+                    // It was given up, which was said, and its unit was started again.
+                    return None;
+                }
                 self.host.heard(unit, false);
-                self.check_restarts(unit);
+                self.tell_restarts(unit);
                 return Some(Input::Exited(unit, status));
             }
             Report::Gone { unit } => {
                 self.outbox.say(EventKind::ProcessGone { process: self.name(unit) });
                 return Some(Input::Gone(unit));
+            }
+            Report::GivenUp { unit, processes } => {
+                self.given_up.extend(processes);
+                return Some(Input::GivenUp(unit));
             }
             Report::Scraped { forced, took, error } => {
                 self.outbox.say(EventKind::LastScrape { forced, seconds: took.as_secs_f64(), error });
@@ -215,10 +234,11 @@ impl<H: Host> Engine<H> {
         None
     }
 
-    /// Tells the table if an end of a unit now would be one too many.
-    fn check_restarts(&mut self, unit: UnitId) {
-        if self.restarts[unit].as_mut().is_some_and(|restarts| !restarts.left(Instant::now())) {
-            self.take(&Input::Exhausted(unit));
+    /// Tells the table whether an end of a unit now would be one too many.
+    fn tell_restarts(&mut self, unit: UnitId) {
+        if let Some(restarts) = &mut self.restarts[unit] {
+            let left = restarts.left(Instant::now());
+            self.take(&Input::Restarts(unit, left));
         }
     }
 
@@ -236,7 +256,10 @@ impl<H: Host> Engine<H> {
 
     fn perform(&mut self, action: Action) {
         match action {
-            Action::Spawn(unit) => self.host.spawn(unit),
+            Action::Spawn(unit) => {
+                self.lives[unit] += 1;
+                self.host.spawn(unit, self.lives[unit]);
+            }
             Action::LimitStart(unit) => self.host.limit_start(unit, self.pace.subscribe()),
             Action::Await(unit) => self.host.watch(unit),
             Action::Forget(unit) => self.host.forget(unit),
@@ -271,6 +294,7 @@ impl<H: Host> Engine<H> {
                     self.outbox.say(EventKind::ProcessRestarting { process, number, limit, backoff_seconds });
                 }
             }
+            Action::Hold(unit) => self.host.hold(unit),
             Action::Rest(unit) => {
                 let left = self.restarts[unit].as_ref().map(|restarts| restarts.backoff_left(Instant::now()));
                 self.host.rest(unit, left.unwrap_or_default());

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::budget::Pace;
 use super::machine::UnitId;
 use crate::events::{ExitStatus, Explanation};
+use crate::procfs::Identity;
 
 /// What a host has to say. Reports of one unit come in the order in which things happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +72,8 @@ pub enum Report {
     Exited {
         /// The unit.
         unit: UnitId,
+        /// The number with which that process was asked for: one that was given up may end after the next has begun.
+        life: u64,
         /// How.
         status: ExitStatus,
     },
@@ -92,6 +95,13 @@ pub enum Report {
     Gone {
         /// The unit.
         unit: UnitId,
+    },
+    /// Something of a unit outlived SIGKILL, or its process has ended and cannot be reaped: that is not waited for any more.
+    GivenUp {
+        /// The unit.
+        unit: UnitId,
+        /// What is left of it.
+        processes: Vec<Identity>,
     },
     /// The last scrape is over.
     Scraped {
@@ -128,15 +138,17 @@ pub enum Report {
 
 /// Runs processes for the engine. Every call returns at once; what comes of it is a [`Report`].
 pub trait Host {
-    /// Starts a unit, for the first time or again: `Spawned` or `SpawnFailed`, and `Exited` at its end.
-    fn spawn(&mut self, unit: UnitId);
+    /// Starts a unit, for the first time or again: `Spawned` or `SpawnFailed`, and `Exited` at its end, with that `life`.
+    fn spawn(&mut self, unit: UnitId, life: u64);
     /// Says `NotStarted` if a unit has still not been started when the time that `pace` gives it is over.
     fn limit_start(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
     /// Finds out when a unit is ready: `Ready` or `NotReady`.
     fn watch(&mut self, unit: UnitId);
     /// Finds out whether a unit that is ready hangs: `Hung`.
     fn guard(&mut self, unit: UnitId);
-    /// Keeps the ports of a unit of which nothing is left, to be started again, for that long: `Rested`.
+    /// Keeps the ports of a unit of which nothing is left until it is started again.
+    fn hold(&mut self, unit: UnitId);
+    /// Lets that time pass: `Rested`.
     fn rest(&mut self, unit: UnitId, backoff: Duration);
     /// Gives up what was begun by `watch` or `guard`.
     fn forget(&mut self, unit: UnitId);
@@ -148,7 +160,7 @@ pub trait Host {
     fn stop_sampler(&mut self, pace: watch::Receiver<Pace>);
     /// Makes the last scrape: `Scraped`.
     fn scrape(&mut self, pace: watch::Receiver<Pace>);
-    /// Stops a unit with its whole tree, at the pace that `pace` says now and later: `Gone`.
+    /// Stops a unit with its whole tree, at the pace that `pace` says now and later: `Gone` or `GivenUp`.
     fn stop(&mut self, unit: UnitId, pace: watch::Receiver<Pace>);
     /// Reads the end of a unit's log, with all that it has written by now, if there is to be one, and finds out why it ended
     /// in that way, if it has: `LookedBack`, always.

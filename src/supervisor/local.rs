@@ -154,19 +154,8 @@ impl LocalHost {
     }
 
     fn sampled(&self, unit: UnitId) -> Option<Sampled> {
-        let planned = &self.setting.plan.units[unit];
         let members = self.slots[unit].members()?;
-        Some(Sampled {
-            process: planned.name.clone(),
-            kind: planned.kind,
-            type_name: match planned.kind {
-                Kind::Service => "service".into(),
-                Kind::Driver => "driver".into(),
-                Kind::Server | Kind::Collector => planned.type_name.clone(),
-            },
-            members,
-            included: self.setting.plan.telemetry.memory.include.iter().any(|scope| scope.covers(planned.kind)),
-        })
+        Some(Sampled::of(&self.setting.plan.units[unit], &self.setting.plan.telemetry.memory, members))
     }
 
     /// Who judges the answers to the unit's probes.
@@ -202,11 +191,11 @@ impl LocalHost {
 }
 
 impl Host for LocalHost {
-    fn spawn(&mut self, unit: UnitId) {
+    fn spawn(&mut self, unit: UnitId, life: u64) {
         let former = self.renew(unit);
         let planned = &self.setting.plan.units[unit];
         let resolved = &self.setting.resolved[unit];
-        let (output, life) = self.logs.output(unit, planned, former);
+        let (output, log) = self.logs.output(unit, planned, former);
         let launch = Launch {
             argv: resolved.argv.clone(),
             environment: Arc::clone(&resolved.environment),
@@ -216,14 +205,14 @@ impl Host for LocalHost {
             output,
             cgroup: resolved.cgroup.clone(),
         };
-        let on_start = self.on_start(unit, life);
+        let on_start = self.on_start(unit, log);
         let slot = Arc::clone(&self.slots[unit]);
         let reports = self.reports.clone();
         let coroner = Arc::clone(&self.coroner);
         let on_exit = move |exit| {
             let status = ExitStatus::from(exit);
             coroner.inspect(&slot, status);
-            let _ = reports.send(Report::Exited { unit, status });
+            let _ = reports.send(Report::Exited { unit, life, status });
         };
         self.setting.reservations.release(planned);
         process::launch(launch, on_start, on_exit);
@@ -269,10 +258,13 @@ impl Host for LocalHost {
         self.watches[unit] = Some(task.abort_handle());
     }
 
-    fn rest(&mut self, unit: UnitId, backoff: Duration) {
+    fn hold(&mut self, unit: UnitId) {
         for message in self.setting.reservations.hold_again(&self.setting.plan.units[unit]) {
             self.report(Report::Warning { unit: Some(unit), message, hint: None });
         }
+    }
+
+    fn rest(&mut self, unit: UnitId, backoff: Duration) {
         let reports = self.reports.clone();
         tokio::spawn(async move {
             tokio::time::sleep(backoff).await;

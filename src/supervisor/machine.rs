@@ -99,7 +99,7 @@ pub enum Phase {
     Recycling,
     /// Nothing of it runs; it is started again once its back-off is over.
     Resting,
-    /// It and its whole tree are gone.
+    /// It and its whole tree are gone, or were given up: nobody waits for them any more.
     Gone,
 }
 
@@ -114,6 +114,12 @@ impl Phase {
     #[must_use]
     pub fn stoppable(self) -> bool {
         matches!(self, Self::Up | Self::Ready | Self::Late | Self::Done | Self::Dead)
+    }
+
+    /// Its process runs, and nobody is stopping it or has given it up.
+    #[must_use]
+    pub fn runs(self) -> bool {
+        matches!(self, Self::Up | Self::Ready | Self::Late)
     }
 
     /// What needs it may start.
@@ -190,12 +196,16 @@ pub enum Input {
     Killed(UnitId),
     /// A unit that is ready does not answer any more.
     Hung(UnitId),
-    /// A unit may not be started again: its restarts are used up. Comes before the end that is one too many.
-    Exhausted(UnitId),
+    /// Whether a unit may be started again as far as its limit goes. Comes before each end or failure of one that may at
+    /// all, for that one.
+    Restarts(UnitId, bool),
     /// A unit's back-off is over.
     Rested(UnitId),
     /// A unit and its whole tree are gone.
     Gone(UnitId),
+    /// Something of a unit got SIGKILL and did not die of it, or is not let go: nobody waits for it any more. If it was the
+    /// process itself its end may still come.
+    GivenUp(UnitId),
     /// The last scrape is over.
     Scraped,
     /// The last sample is taken.
@@ -223,6 +233,8 @@ pub enum Action {
     Hung(UnitId),
     /// Count a restart of a unit, and say when it will be.
     Restart(UnitId),
+    /// Keep the ports of a unit of which nothing is left, which is to be started again.
+    Hold(UnitId),
     /// Say when the back-off of a unit is over.
     Rest(UnitId),
     /// Say that a unit did not get ready in time.

@@ -9,6 +9,9 @@ use super::resolve::seconds;
 use crate::diag::counted;
 use crate::plan::{OnExit, RestartPolicy};
 
+/// So often a back-off doubles at most: more is no finite number.
+const MOST_DOUBLINGS: i32 = f64::MAX_EXP - 1;
+
 /// The restarts of one unit.
 #[derive(Clone, Debug)]
 pub(super) struct Restarts {
@@ -50,7 +53,8 @@ impl Restarts {
     pub(super) fn count(&mut self, now: Instant) -> (u32, Duration) {
         self.ends.push_back(now);
         let number = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-        let doubled = self.policy.backoff_seconds * 2_f64.powi(i32::try_from(number - 1).unwrap_or(i32::MAX));
+        let doublings = i32::try_from(number - 1).unwrap_or(i32::MAX).min(MOST_DOUBLINGS);
+        let doubled = self.policy.backoff_seconds * 2_f64.powi(doublings);
         let backoff = seconds(doubled.min(self.policy.backoff_max_seconds.max(self.policy.backoff_seconds)));
         self.due = Some(now + backoff);
         (number, backoff)
@@ -91,6 +95,14 @@ mod tests {
         assert_eq!(backoffs, [1, 2, 4, 5, 5]);
         assert_eq!(restarts.backoff_left(now + Duration::from_secs(3)), Duration::from_secs(2));
         assert_eq!(restarts.backoff_left(now + Duration::from_secs(9)), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_back_off_of_nothing_stays_nothing() {
+        let mut restarts = restarts(2000);
+        restarts.policy.backoff_seconds = 0.0;
+        let now = Instant::now();
+        assert!((0..2000).all(|_| restarts.count(now).1.is_zero()));
     }
 
     #[test]

@@ -114,7 +114,7 @@ async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> (Outcome, Option<Re
     let mut ended = Engine::new(Arc::clone(plan), host, sink.clone(), inbox).run(told).await;
     // The look takes another thread: it begins before the sweep.
     let look = ended.host.look_at_disk();
-    let ((), swept) = tokio::join!(biased; look, teardown::sweep(&containment, ended.pace));
+    let ((), swept) = tokio::join!(biased; look, teardown::sweep(&containment, ended.pace, &ended.given_up));
     if swept.count > 0 {
         let more = if swept.count > swept.found.len() { ", ..." } else { "" };
         let list = swept.found.join(", ");

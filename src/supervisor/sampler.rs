@@ -12,7 +12,7 @@ use super::budget::{Pace, within};
 use super::resolve::seconds;
 use super::sampling::Work;
 use crate::events::Sink;
-use crate::plan::{Kind, MemoryPlan};
+use crate::plan::{Kind, MemoryPlan, Unit};
 use crate::procfs::{Ends, Members, Proc};
 
 /// Limits of the last sample.
@@ -32,6 +32,23 @@ pub struct Sampled {
     pub members: Members,
     /// Whether its memory is sampled; servers are counted either way.
     pub included: bool,
+}
+
+impl Sampled {
+    /// A unit of a plan, whose tree is found by `members`.
+    pub(super) fn of(planned: &Unit, memory: &MemoryPlan, members: Members) -> Self {
+        Self {
+            process: planned.name.clone(),
+            kind: planned.kind,
+            type_name: match planned.kind {
+                Kind::Service => "service".into(),
+                Kind::Driver => "driver".into(),
+                Kind::Server | Kind::Collector => planned.type_name.clone(),
+            },
+            members,
+            included: memory.include.iter().any(|scope| scope.covers(planned.kind)),
+        }
+    }
 }
 
 enum Order {

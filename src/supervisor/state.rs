@@ -34,7 +34,7 @@ pub struct State {
     ready_once: Vec<bool>,
     /// Those that are stopped to be started again.
     recycle: Vec<Option<recycle::Recycle>>,
-    /// Those that may not be started again.
+    /// Those that may not be started again as things are.
     exhausted: Vec<bool>,
     /// The sampler runs.
     served: bool,
@@ -105,7 +105,7 @@ impl State {
                     self.advance(actions);
                 }
             }
-            Input::Killed(unit) => self.collector_killed |= self.rules[unit].kind == Kind::Collector,
+            Input::Killed(unit) => self.killed(unit),
             Input::ProbeGood(unit) => {
                 if self.phases[unit] == Phase::Up && !self.ending() {
                     self.ready(unit, Phase::Ready, actions);
@@ -125,7 +125,7 @@ impl State {
                     self.failed(unit, None, actions);
                 }
             }
-            Input::Exhausted(unit) => self.exhausted[unit] = true,
+            Input::Restarts(unit, left) => self.exhausted[unit] = !left,
             Input::Rested(unit) => {
                 if self.phases[unit] == Phase::Resting && !self.ending() {
                     self.phases[unit] = Phase::Waiting;
@@ -133,6 +133,10 @@ impl State {
                 }
             }
             Input::Gone(unit) => self.gone(unit, actions),
+            Input::GivenUp(unit) => {
+                self.killed(unit);
+                self.gone(unit, actions);
+            }
             Input::Scraped | Input::Sampled => {
                 self.busy = false;
                 self.advance(actions);
@@ -239,19 +243,25 @@ impl State {
         self.start_those_that_can(actions);
     }
 
+    /// Something of a unit got SIGKILL.
+    fn killed(&mut self, unit: UnitId) {
+        self.collector_killed |= self.rules[unit].kind == Kind::Collector;
+    }
+
     fn exited(&mut self, unit: UnitId, status: ExitStatus, actions: &mut Vec<Action>) {
         let kind = self.rules[unit].kind;
         let before = self.phases[unit];
         let task_done = self.rules[unit].ready == ReadyWhen::Done && before == Phase::Up && status.success();
         let driver_ended = kind == Kind::Driver && !self.ending();
-        let stopped = matches!(before, Phase::Stopping | Phase::Felled | Phase::Recycling);
+        // Whether it is being stopped, or was given up.
+        let stopped = !before.runs();
         // What it needs is being started again, and its own turn to be stopped would have come.
         let recycled = self.recycle[unit].is_some();
         let expected = stopped || recycled || task_done || driver_ended;
         let was_ready = self.ready_once[unit] || task_done;
         actions.push(Action::Ended { unit, status, expected, asked: stopped || recycled, was_ready });
         if stopped {
-            // Its tree may still run: it is over when the host says that it is gone.
+            // Its tree may still run: it is over when the host says so.
             if kind == Kind::Collector && !status.success() {
                 self.collector_failed = Some(status);
             }

@@ -35,6 +35,9 @@ const FREEZING_LOOKS: usize = 20;
 /// How many of those are named.
 const NAMED: usize = 5;
 
+/// When what has got SIGKILL at a time is given up, which at leisure has so long to die.
+type GiveUpAt = fn(Pace, Instant, Duration) -> Instant;
+
 /// A unit that is to be stopped.
 pub(super) struct Stop {
     pub(super) unit: UnitId,
@@ -51,11 +54,12 @@ impl Stop {
     /// Stops it within its grace.
     pub(super) async fn run(self) {
         let grace = seconds(self.policy.grace_seconds);
-        self.run_until(|pace, started| pace.kill_at(started, grace)).await;
+        self.run_until(|pace, started| pace.kill_at(started, grace), Pace::give_up_at).await;
     }
 
-    /// Stops it; `kill_at` says when SIGKILL is due, which may change with the pace.
-    pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant) {
+    /// Stops it; `kill_at` says when SIGKILL is due, and `give_up_at` until when its death is waited for, which may change
+    /// with the pace.
+    pub(super) async fn run_until(mut self, kill_at: impl Fn(Pace, Instant) -> Instant, give_up_at: GiveUpAt) {
         let started = Instant::now();
         let ran = self.slot.running();
         let mut left = match (ran, self.slot.contained()) {
@@ -66,6 +70,7 @@ impl Stop {
         };
         self.known.extend(left.iter().map(|stat| stat.identity));
         let mut told = HashSet::new();
+        let mut given_up = Vec::new();
         if ran || !left.is_empty() {
             self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
             // What was in the group before has got that signal, too.
@@ -90,7 +95,7 @@ impl Stop {
                 }
                 let deadline = kill_at(*self.pace.borrow_and_update(), started);
                 if Instant::now() >= deadline {
-                    self.kill().await;
+                    given_up = self.kill(give_up_at).await;
                     break;
                 }
                 if !running {
@@ -110,7 +115,11 @@ impl Stop {
                 }
             }
         }
-        self.report(Report::Gone { unit: self.unit });
+        self.report(if given_up.is_empty() {
+            Report::Gone { unit: self.unit }
+        } else {
+            Report::GivenUp { unit: self.unit, processes: given_up }
+        });
     }
 
     /// Everything that still lives of it, the root included.
@@ -138,26 +147,21 @@ impl Stop {
         }
     }
 
-    async fn kill(&mut self) {
+    /// Kills all of it; gives what does not die.
+    async fn kill(&mut self, give_up_at: GiveUpAt) -> Vec<Identity> {
         let mut killed: HashSet<Identity> = HashSet::new();
         let start = Instant::now();
         if self.slot.cgroup.is_none() {
             self.freeze().await;
         }
         let mut pause = SHORTEST_LOOK;
-        loop {
+        let given_up = loop {
             let left = self.left().await;
             if left.is_empty() && !self.slot.running() {
-                break;
+                break Vec::new();
             }
-            if Instant::now() >= self.pace.borrow().give_up_at(start, KILL_LIMIT) {
-                let pids: Vec<String> = left.iter().map(|s| s.identity.pid.to_string()).collect();
-                self.report(Report::Warning {
-                    unit: Some(self.unit),
-                    message: format!("cannot be killed: pid {} (in an uninterruptible wait?)", pids.join(", ")),
-                    hint: None,
-                });
-                break;
+            if Instant::now() >= give_up_at(*self.pace.borrow(), start, KILL_LIMIT) {
+                break self.give_up(left.into_iter().map(|stat| stat.identity).collect());
             }
             killed.extend(left.iter().map(|s| s.identity).filter(|process| send_signal(*process, None)));
             if let Some(cgroup) = &self.slot.cgroup {
@@ -169,11 +173,27 @@ impl Stop {
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_LOOK);
-        }
+        };
+        killed.retain(|process| !given_up.contains(process));
         if !killed.is_empty() {
             let processes = u32::try_from(killed.len()).unwrap_or(u32::MAX);
             self.report(Report::Killed { unit: self.unit, processes });
         }
+        given_up
+    }
+
+    /// Says that what got SIGKILL is not waited for any more; gives it, with its root if that was not reaped.
+    fn give_up(&self, mut left: Vec<Identity>) -> Vec<Identity> {
+        let root = self.slot.root.get().filter(|_| self.slot.running());
+        let (what, why) = match left.is_empty() {
+            true => ("has ended, but cannot be reaped", "is it traced?"),
+            false => ("does not die of SIGKILL", "in an uninterruptible wait?"),
+        };
+        left.extend(root.filter(|root| !left.contains(root)));
+        let pids: Vec<String> = left.iter().map(|process| process.pid.to_string()).collect();
+        let message = format!("{what}, and is not waited for any longer: pid {} ({why})", pids.join(", "));
+        self.report(Report::Warning { unit: Some(self.unit), message, hint: None });
+        left
     }
 
     pub(super) fn report(&self, report: Report) {
@@ -228,14 +248,14 @@ pub(super) struct Swept {
 
 /// Ends whatever is still a descendant of gymrun, spawned by it or not, except what was there before it began: asks it to
 /// stop, gives it a moment, and kills it with all that is in the job's cgroup. What `pace` leaves of a hurried stop is
-/// all that it takes.
-pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
+/// all that it takes. What is known to be a unit's, and was `given_up`, is not among what it found.
+pub(super) async fn sweep(containment: &Containment, pace: Pace, given_up: &[Identity]) -> Swept {
     let proc = Proc::default();
     let mut swept = Swept::default();
     let mut told: HashSet<Identity> = HashSet::new();
     let start = Instant::now();
     let kill_at = pace.kill_last_at(start, STRAY_GRACE);
-    let give_up_at = pace.give_up_at(kill_at, KILL_LIMIT);
+    let give_up_at = pace.give_up_last_at(kill_at, KILL_LIMIT);
     let mut pause = SHORTEST_LOOK;
     // Nobody asks for children any more, but a probe that was asked for may not have been forked yet. Where the program of
     // one does not come to be executed it dies with gymrun.
@@ -256,9 +276,11 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace) -> Swept {
         for process in &left {
             if told.insert(*process) {
                 pause = SHORTEST_LOOK;
-                swept.count += 1;
-                if swept.found.len() < NAMED {
-                    swept.found.push(format!("{} (pid {})", proc.command(process.pid), process.pid));
+                if !given_up.contains(process) {
+                    swept.count += 1;
+                    if swept.found.len() < NAMED {
+                        swept.found.push(format!("{} (pid {})", proc.command(process.pid), process.pid));
+                    }
                 }
                 let _ = send_signal(*process, Some(StopSignal::Term));
             }

@@ -25,6 +25,7 @@ mod cpu;
 mod deaths;
 mod disk;
 mod end;
+mod given_up;
 mod guard;
 #[path = "../harness/mod.rs"]
 mod harness;
@@ -61,6 +62,7 @@ const CASES: &[&[cases::Case]] = &[
     disk::CASES,
     collector::CASES,
     restart::CASES,
+    given_up::CASES,
     deaths::CASES,
     storm::CASES,
 ];

@@ -49,7 +49,11 @@ impl State {
             self.phases[unit] = Phase::Gone;
             return self.advance(actions);
         }
-        match self.recycle[unit].take() {
+        let recycle = self.recycle[unit].take();
+        if recycle.is_some() {
+            actions.push(Action::Hold(unit));
+        }
+        match recycle {
             Some(Recycle::Rested) => {
                 self.phases[unit] = Phase::Resting;
                 actions.push(Action::Rest(unit));

@@ -21,6 +21,12 @@ struct World {
     guarded: Vec<bool>,
     resting: Vec<bool>,
     restarted: Vec<bool>,
+    /// Their process was given up, and may still end.
+    given_up: Vec<bool>,
+    /// One of them may be given up: that is enough to see.
+    gives_up: bool,
+    /// Nobody else gets their ports.
+    held: Vec<bool>,
     scraping: bool,
     sampling: bool,
     told: u32,
@@ -28,8 +34,17 @@ struct World {
     finished: bool,
 }
 
+/// What an exploration looks at besides what units do: all at once is too much.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    /// Signals and the time limit.
+    Orders,
+    /// Processes that do not die.
+    GivenUp,
+}
+
 impl World {
-    fn new(rules: Arc<[Rule]>) -> Self {
+    fn new(rules: Arc<[Rule]>, seen: Seen) -> Self {
         let count = rules.len();
         Self {
             state: State::new(rules),
@@ -40,12 +55,22 @@ impl World {
             guarded: vec![false; count],
             resting: vec![false; count],
             restarted: vec![false; count],
+            given_up: vec![false; count],
+            gives_up: seen == Seen::GivenUp,
+            held: vec![true; count],
             scraping: false,
             sampling: false,
-            told: 0,
-            limited: true,
+            told: if seen == Seen::Orders { 0 } else { 2 },
+            limited: seen == Seen::Orders,
             finished: false,
         }
+    }
+
+    /// What tells it from others under the same rules.
+    fn key(&self) -> String {
+        let mut bare = self.clone();
+        bare.state.rules = Arc::new([]);
+        format!("{bare:?}")
     }
 
     /// Everything that may happen next.
@@ -59,13 +84,17 @@ impl World {
                         inputs.push(Input::NotStarted(unit));
                     }
                 }
-                Phase::Stopping | Phase::Felled | Phase::Recycling if !self.running[unit] => {
-                    inputs.push(Input::Gone(unit));
+                Phase::Stopping | Phase::Felled | Phase::Recycling if self.running[unit] => {
+                    inputs.extend(self.gives_up.then_some(Input::GivenUp(unit)));
                 }
+                Phase::Stopping | Phase::Felled | Phase::Recycling => inputs.push(Input::Gone(unit)),
                 _ => {}
             }
             if self.running[unit] {
                 inputs.extend([Input::Exited(unit, exit(0)), Input::Exited(unit, exit(1))]);
+            }
+            if self.given_up[unit] {
+                inputs.push(Input::Exited(unit, exit(1)));
             }
             if self.awaited[unit] {
                 inputs.extend([Input::ProbeGood(unit), Input::NotReady(unit)]);
@@ -94,15 +123,26 @@ impl World {
 
     fn happens(&self, input: &Input) -> Self {
         let mut world = self.clone();
-        // One restart each is enough to see.
-        if let Input::Exited(unit, _) | Input::NotReady(unit) | Input::Hung(unit) = input
-            && world.restarted[*unit]
-        {
-            world.state = step(&world.state, &Input::Exhausted(*unit)).0;
+        let mut left = false;
+        if let Input::Exited(unit, _) | Input::NotReady(unit) | Input::Hung(unit) = *input {
+            // One restart each is enough to see. At an end that was asked for none is left: that is no news for later ones.
+            let asked = world.state.recycle[unit].is_some() || !world.state.phases[unit].runs();
+            if matches!(self.rules_of(unit), OnExit::Restart(_)) {
+                left = !world.restarted[unit] && !asked;
+                world.state = step(&world.state, &Input::Restarts(unit, left)).0;
+            }
         }
         match input {
             Input::Spawned(unit) => world.running[*unit] = true,
-            Input::Exited(unit, _) => world.running[*unit] = false,
+            Input::GivenUp(unit) => {
+                world.running[*unit] = false;
+                world.given_up[*unit] = true;
+                world.gives_up = false;
+            }
+            Input::Exited(unit, _) => {
+                world.running[*unit] = false;
+                world.given_up[*unit] = false;
+            }
             Input::NotStarted(unit) => {
                 world.limited_starts[*unit] = false;
                 world.stuck[*unit] = true;
@@ -117,10 +157,24 @@ impl World {
             _ => {}
         }
         let (state, actions) = step(&world.state, input);
+        self.check_failure(input, left, &actions);
+        if let Input::Exited(unit, _) = *input
+            && self.given_up[unit]
+        {
+            let what = |state: &State| (state.phases.clone(), state.stage);
+            assert_eq!(what(&state), what(&world.state), "the end of one that was given up changes nothing");
+            assert!(matches!(actions[..], [Action::Ended { expected: true, asked: true, .. }]), "{actions:?}");
+        }
         world.state = state;
         for action in actions {
             world.check(&action);
             match action {
+                Action::Spawn(unit) => {
+                    world.held[unit] = false;
+                    // What is said of that life is not told to the table any more.
+                    world.given_up[unit] = false;
+                }
+                Action::Hold(unit) => world.held[unit] = true,
                 Action::Await(unit) => world.awaited[unit] = true,
                 Action::LimitStart(unit) => world.limited_starts[unit] = true,
                 Action::Guard(unit) => world.guarded[unit] = true,
@@ -143,12 +197,27 @@ impl World {
         self.state.rules[unit].on_exit
     }
 
+    /// One that fails is started again if its policy says so and a restart is left to it.
+    fn check_failure(&self, input: &Input, left: bool, actions: &[Action]) {
+        let (Input::Exited(unit, _) | Input::NotReady(unit) | Input::Hung(unit)) = *input else { return };
+        let late = self.state.phases[unit] == Phase::Late;
+        let fails = |action: &Action| match action {
+            Action::Ended { expected, .. } => !*expected && !late,
+            Action::Late(_) | Action::Hung(_) => true,
+            _ => false,
+        };
+        if self.state.stage < Stage::EndDriver && actions.iter().any(fails) {
+            assert_eq!(actions.contains(&Action::Restart(unit)), left, "{input:?} => {actions:?}: {self:?}");
+        }
+    }
+
     fn check(&self, action: &Action) {
         let phases = &self.state.phases;
         match action {
             Action::Spawn(unit) => {
                 assert!(self.state.stage < Stage::EndDriver, "nothing starts while the job ends");
                 assert!(!self.running[*unit], "one that runs is not started");
+                assert!(self.held[*unit], "somebody else may have got the ports of {unit}: {self:?}");
                 assert!(*unit == COLLECTOR || matches!(phases[COLLECTOR], Phase::Ready | Phase::Dead));
                 assert!(*unit != AGENT || phases[MODEL].satisfies(), "the agent needs the model");
                 assert!(*unit != DRIVER || [MODEL, AGENT].iter().all(|u| phases[*u].satisfies() || phases[*u].fails()));
@@ -181,34 +250,40 @@ impl World {
 /// Every state that can be reached keeps the promises above, and from each of them the end can be reached.
 #[test]
 fn the_whole_table_keeps_its_promises() {
-    for (on_exit, model) in [
-        (OnExit::Stop, ReadyWhen::Probed),
-        (OnExit::Ignore, ReadyWhen::Probed),
-        (OnExit::Stop, ReadyWhen::Done),
-        (OnExit::Ignore, ReadyWhen::Started),
-        (restart(true, Exhausted::Ignore), ReadyWhen::Probed),
-        (restart(false, Exhausted::Stop), ReadyWhen::Done),
+    let with_agent = restart(true, Exhausted::Ignore);
+    let mut both: Vec<Rule> = rules(with_agent, ReadyWhen::Started).to_vec();
+    both[AGENT].on_exit = restart(false, Exhausted::Stop);
+    for (rules, seen) in [
+        (rules(OnExit::Stop, ReadyWhen::Probed), Seen::Orders),
+        (rules(OnExit::Ignore, ReadyWhen::Probed), Seen::Orders),
+        (rules(OnExit::Stop, ReadyWhen::Done), Seen::Orders),
+        (rules(OnExit::Ignore, ReadyWhen::Started), Seen::Orders),
+        (rules(with_agent, ReadyWhen::Probed), Seen::Orders),
+        (rules(restart(false, Exhausted::Stop), ReadyWhen::Done), Seen::Orders),
+        (rules(OnExit::Stop, ReadyWhen::Probed), Seen::GivenUp),
+        (rules(with_agent, ReadyWhen::Probed), Seen::GivenUp),
+        (both.into(), Seen::GivenUp),
     ] {
-        let first = World::new(rules(on_exit, model)).happens(&Input::Begin);
-        let mut seen: BTreeMap<String, usize> = BTreeMap::from([(format!("{first:?}"), 0)]);
+        let first = World::new(rules, seen).happens(&Input::Begin);
+        let mut known: BTreeMap<String, usize> = BTreeMap::from([(first.key(), 0)]);
         let mut worlds = vec![first];
         let mut came_from: Vec<Vec<usize>> = vec![Vec::new()];
-        let mut next = 0;
-        while next < worlds.len() {
-            let world = worlds[next].clone();
+        let mut current = 0;
+        while current < worlds.len() {
+            let world = worlds[current].clone();
             if !world.finished {
                 for input in world.possible() {
                     let after = world.happens(&input);
-                    let known = worlds.len();
-                    let index = *seen.entry(format!("{after:?}")).or_insert(known);
-                    if index == known {
+                    let next = worlds.len();
+                    let index = *known.entry(after.key()).or_insert(next);
+                    if index == next {
                         worlds.push(after);
                         came_from.push(Vec::new());
                     }
-                    came_from[index].push(next);
+                    came_from[index].push(current);
                 }
             }
-            next += 1;
+            current += 1;
         }
         assert!(worlds.len() > 1000, "the exploration is a real one: {}", worlds.len());
         let mut ends: VecDeque<usize> = (0..worlds.len()).filter(|w| worlds[*w].finished).collect();

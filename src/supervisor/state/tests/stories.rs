@@ -148,7 +148,7 @@ fn what_needs_it_is_stopped_before_and_started_again_after_it() {
         Input::ProbeGood(MODEL),
         Input::Spawned(AGENT),
         Input::ProbeGood(AGENT),
-        Input::Exhausted(MODEL),
+        Input::Restarts(MODEL, false),
         Input::Exited(MODEL, exit(1)),
     ]);
     insta::assert_snapshot!(story(restart(true, Exhausted::Ignore), &inputs), @r#"
@@ -162,15 +162,15 @@ fn what_needs_it_is_stopped_before_and_started_again_after_it() {
     Spawned(3) => Ready(3)
     Hung(1) => Hung(1), Restart(1), Stop(2)
     Exited(2, exit(0)) => Ended { unit: 2, status: exit(0), expected: true, asked: true, was_ready: true }
-    Gone(2) => Stop(1)
+    Gone(2) => Hold(2), Stop(1)
     Exited(1, exit(143)) => Ended { unit: 1, status: exit(143), expected: true, asked: true, was_ready: true }
-    Gone(1) => Rest(1)
+    Gone(1) => Hold(1), Rest(1)
     Rested(1) => Spawn(1)
     Spawned(1) => Await(1)
     ProbeGood(1) => Ready(1), Guard(1), Spawn(2)
     Spawned(2) => Await(2)
     ProbeGood(2) => Ready(2)
-    Exhausted(1) => 
+    Restarts(1, false) => 
     Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), GoOnWithout(1)
     Serve None [Ready, Dead, Ready, Ready]
     "#);
@@ -185,7 +185,7 @@ fn a_death_restarts_the_process_alone_and_one_too_many_ends_the_job() {
         Input::Rested(MODEL),
         Input::Spawned(MODEL),
         Input::ProbeGood(MODEL),
-        Input::Exhausted(MODEL),
+        Input::Restarts(MODEL, false),
         Input::Exited(MODEL, exit(1)),
     ]);
     insta::assert_snapshot!(story(restart(false, Exhausted::Stop), &inputs), @r#"
@@ -198,12 +198,34 @@ fn a_death_restarts_the_process_alone_and_one_too_many_ends_the_job() {
     ProbeGood(2) => Ready(2), Serve, Spawn(3)
     Spawned(3) => Ready(3)
     Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), Restart(1), Stop(1)
-    Gone(1) => Rest(1)
+    Gone(1) => Hold(1), Rest(1)
     Rested(1) => Spawn(1)
     Spawned(1) => Await(1)
     ProbeGood(1) => Ready(1), Guard(1)
-    Exhausted(1) => 
+    Restarts(1, false) => 
     Exited(1, exit(1)) => Ended { unit: 1, status: exit(1), expected: false, asked: false, was_ready: true }, Forget(1), BeginStop { reason: ProcessDied { process: "model" }, hurried: true }, Stop(3)
     EndDriver Some(Died(1)) [Ready, Dead, Ready, Stopping]
+    "#);
+}
+
+#[test]
+fn an_end_after_giving_up_is_one_that_was_asked_for() {
+    let mut inputs = all_up();
+    inputs.extend([
+        Input::Exited(DRIVER, exit(0)),
+        Input::Gone(DRIVER),
+        Input::Scraped,
+        Input::Sampled,
+        Input::GivenUp(AGENT),
+        Input::Exited(AGENT, exit(137)),
+        Input::Exited(MODEL, exit(0)),
+    ]);
+    let story = story(OnExit::Stop, &inputs);
+    let end: Vec<&str> = story.lines().skip(12).collect();
+    insta::assert_snapshot!(end.join("\n"), @r#"
+    GivenUp(2) => Stop(1)
+    Exited(2, exit(137)) => Ended { unit: 2, status: exit(137), expected: true, asked: true, was_ready: true }
+    Exited(1, exit(0)) => Ended { unit: 1, status: exit(0), expected: true, asked: true, was_ready: true }
+    EndUnits Some(DriverEnded(exit(0))) [Ready, Stopping, Gone, Gone]
     "#);
 }
