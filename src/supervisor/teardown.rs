@@ -185,9 +185,10 @@ impl Stop {
     /// Says that what got SIGKILL is not waited for any more; gives it, with its root if that was not reaped.
     fn give_up(&self, mut left: Vec<Identity>) -> Vec<Identity> {
         let root = self.slot.root.get().filter(|_| self.slot.running());
-        let (what, why) = match left.is_empty() {
-            true => ("has ended, but cannot be reaped", "is it traced?"),
-            false => ("does not die of SIGKILL", "in an uninterruptible wait?"),
+        let (what, why) = if left.is_empty() {
+            ("has ended, but cannot be reaped", "is it traced?")
+        } else {
+            ("does not die of SIGKILL", "in an uninterruptible wait?")
         };
         left.extend(root.filter(|root| !left.contains(root)));
         let pids: Vec<String> = left.iter().map(|process| process.pid.to_string()).collect();
