@@ -285,15 +285,7 @@ impl<H: Host> Engine<H> {
                 self.failures[unit] = Some(format!("failed its liveness probe {often}{spent}, last answer: {answer}"));
                 self.outbox.say(EventKind::ProcessHung { process: self.name(unit), failures, answer });
             }
-            Action::Restart(unit) => {
-                if let Some(restarts) = &mut self.restarts[unit] {
-                    let (number, backoff) = restarts.count(Instant::now());
-                    let limit = restarts.limit();
-                    let backoff_seconds = backoff.as_secs_f64();
-                    let process = self.name(unit);
-                    self.outbox.say(EventKind::ProcessRestarting { process, number, limit, backoff_seconds });
-                }
-            }
+            Action::Restart(unit) => self.count_restart(unit),
             Action::Hold(unit) => self.host.hold(unit),
             Action::Rest(unit) => {
                 let left = self.restarts[unit].as_ref().map(|restarts| restarts.backoff_left(Instant::now()));
@@ -358,6 +350,16 @@ impl<H: Host> Engine<H> {
             Action::Sample => self.host.stop_sampler(self.pace.subscribe()),
             Action::Stop(unit) => self.host.stop(unit, self.pace.subscribe()),
             Action::Finish => self.finished = true,
+        }
+    }
+
+    fn count_restart(&mut self, unit: UnitId) {
+        if let Some(restarts) = &mut self.restarts[unit] {
+            let (number, backoff) = restarts.count(Instant::now());
+            let limit = restarts.limit();
+            let backoff_seconds = backoff.as_secs_f64();
+            let process = self.name(unit);
+            self.outbox.say(EventKind::ProcessRestarting { process, number, limit, backoff_seconds });
         }
     }
 
