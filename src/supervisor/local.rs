@@ -180,7 +180,7 @@ impl LocalHost {
         let all = units.map(|(slot, unit)| slot.finish(&unit.name, &self.setting.sink, None));
         futures_util::future::join_all(all).await;
         futures_util::future::join_all(self.earlier.drain(..)).await;
-        self.logs.finish(&self.setting.plan);
+        self.logs.finish(&self.setting.plan).await;
     }
 
     /// Looks at the disk for the last time.

@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::files::last_lines;
 use super::log_watch::LogWatch;
@@ -13,8 +17,11 @@ use crate::files::LogPlace;
 use crate::plan::{Kind, LogMode, Plan, Unit, older_log};
 use crate::process::{Log, Output, Turn, in_words};
 
+/// How long it may take to learn what became of all logs.
+const LIMIT: Duration = Duration::from_secs(2);
+
 /// The logs of all units.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Logs {
     sink: Sink,
     /// Those that gymrun writes. A unit that is started again goes on with its own.
@@ -155,8 +162,14 @@ impl Logs {
         (if unit.kind == Kind::Driver { Output::Pipes } else { Output::Pipe }, NewLife { lives, piped })
     }
 
-    /// Says what became of the logs, once nothing is written any more.
-    pub(super) fn finish(&self, plan: &Plan) {
+    /// Says what became of the logs, once nothing is written any more; nothing of a file system that does not answer.
+    pub(super) async fn finish(&self, plan: &Arc<Plan>) {
+        let (logs, plan) = (self.clone(), Arc::clone(plan));
+        let _ = timeout(LIMIT, spawn_blocking(move || logs.say(&plan))).await;
+    }
+
+    /// Asks files.
+    fn say(&self, plan: &Plan) {
         for ((unit, log), lives) in plan.units.iter().zip(&self.piped).zip(&self.lives) {
             let Some(kept) = log.as_ref().and_then(Log::kept) else { continue };
             if kept.lost > 0 {

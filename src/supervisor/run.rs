@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use super::collector::CollectorLink;
 use super::delivery;
@@ -25,6 +27,9 @@ use crate::events::{Delivery, EventKind, Means, Sink};
 use crate::plan::Plan;
 use crate::process::{Containment, OsSignals, in_words, keep_a_blocking_thread, take_all_descriptors, told_meanwhile};
 use crate::procfs::Proc;
+
+/// How long the collector's report may take to be read.
+const REPORT_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a run needs besides its plan.
 pub struct RunOptions {
@@ -132,7 +137,7 @@ async fn run_async(plan: &Arc<Plan>, options: RunOptions) -> (Outcome, Option<Re
             sink.warn(None, message, hint);
         }
     }
-    let delivery = delivered(plan, &job_dir, &ended.host, ended.state.collector_lost);
+    let delivery = delivered(plan, job_dir, &ended.host, ended.state.collector_lost).await;
     match &delivery {
         Some(Ok(delivery)) => sink.emit(EventKind::Delivered(Box::new(delivery.clone()))),
         Some(Err(error)) => sink.warn(None, format!("nothing is known of the telemetry's delivery: {error}"), None),
@@ -157,14 +162,19 @@ fn means(containment: &Containment, sink: &Sink) -> Means {
 }
 
 /// What the collector said of its delivery; `None` if there was none to say anything.
-fn delivered(plan: &Plan, job_dir: &Path, host: &LocalHost, lost: bool) -> Option<Result<Delivery, String>> {
+async fn delivered(plan: &Plan, job_dir: PathBuf, host: &LocalHost, lost: bool) -> Option<Result<Delivery, String>> {
     let collector = plan.collector.as_ref()?;
     let said = host.delivery.lock().unwrap_or_else(PoisonError::into_inner).take();
     if !collector.embedded {
         return said;
     }
     // It writes the report at its end, so one that never ran or died has none: that was said already.
-    (delivery::path(job_dir).exists() || (host.collector_ran() && !lost)).then(|| delivery::read(job_dir))
+    let due = host.collector_ran() && !lost;
+    let read = move || (due || delivery::path(&job_dir).exists()).then(|| delivery::read(&job_dir));
+    match timeout(REPORT_LIMIT, spawn_blocking(read)).await {
+        Ok(Ok(report)) => report,
+        _ => Some(Err("the file system of its report does not answer".into())),
+    }
 }
 
 /// Chooses ports, fills in every reference, writes the files.
