@@ -161,17 +161,18 @@ impl Proc {
     /// A variable of a process, as it was at its last exec; `None` if it has none or cannot be looked at.
     #[must_use]
     pub fn variable(&self, pid: i32, name: &str) -> Option<String> {
-        let bytes = fs::read(self.file(pid, "environ")).ok()?;
         let of = |entry: &[u8]| Some(entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?.to_vec());
-        bytes.split(|byte| *byte == 0).find_map(of).map(|value| String::from_utf8_lossy(&value).into_owned())
+        let mut found = None;
+        self.images("environ", &[pid], |_, entries| found = entries.split(|byte| *byte == 0).find_map(of));
+        found.map(|value| String::from_utf8_lossy(&value).into_owned())
     }
 
     /// What a process runs: its program and, where that is an interpreter, the script. Nothing else, since arguments may
     /// hold secrets.
     #[must_use]
     pub fn command(&self, pid: i32) -> String {
-        let bytes = fs::read(self.file(pid, "cmdline")).unwrap_or_default();
-        let shown = shown_command(&bytes);
+        let mut shown = String::new();
+        self.images("cmdline", &[pid], |_, line| shown = shown_command(line));
         if !shown.is_empty() {
             return shown;
         }

@@ -11,6 +11,7 @@ mod cgroup;
 mod connection;
 mod ends;
 mod identity;
+mod images;
 mod kept;
 mod listener;
 mod listening;

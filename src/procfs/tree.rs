@@ -73,11 +73,12 @@ impl Proc {
     /// that is `entry`.
     #[must_use]
     pub fn marked(&self, beginning: &str, entry: &str) -> Vec<i32> {
-        let mut found = self.pids().unwrap_or_default();
-        found.retain(|pid| {
-            let environment = fs::read(self.file(*pid, "environ")).unwrap_or_default();
+        let mut found = Vec::new();
+        self.images("environ", &self.pids().unwrap_or_default(), |pid, environment| {
             let has = |is_meant: &dyn Fn(&[u8]) -> bool| environment.split(|b| *b == 0).any(is_meant);
-            has(&|e| e.starts_with(beginning.as_bytes())) && has(&|e| e == entry.as_bytes())
+            if has(&|e| e.starts_with(beginning.as_bytes())) && has(&|e| e == entry.as_bytes()) {
+                found.push(pid);
+            }
         });
         found
     }
@@ -112,19 +113,22 @@ impl Proc {
         }
         let by_mark: HashMap<&[u8], usize> = units.iter().enumerate().map(|(i, u)| (u.mark.as_bytes(), i)).collect();
         let grouped = units.iter().any(|unit| unit.cgroup.is_some());
-        let owner = |pid: i32| {
-            let cgroup = if grouped { self.cgroup_name(pid) } else { None };
-            if let Some(owner) = cgroup.and_then(|name| units.iter().position(|unit| unit.has(&name))) {
-                return Some(owner);
-            }
-            // As it was at the last exec, if it can be read.
-            let environment = fs::read(self.file(pid, "environ")).unwrap_or_default();
-            let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
-            marked.or_else(|| {
-                let stat = self.stat(pid)?;
-                units.iter().position(|unit| self.kept(unit.root, &stat))
-            })
+        let by_cgroup = |pid: i32| {
+            let name = if grouped { self.cgroup_name(pid) } else { None }?;
+            units.iter().position(|unit| unit.has(&name))
         };
+        let mut owners: HashMap<i32, usize> = adopted.iter().filter_map(|pid| Some((*pid, by_cgroup(*pid)?))).collect();
+        // As it was at the last exec, if it can be read.
+        let ungrouped: Vec<i32> = adopted.iter().copied().filter(|pid| !owners.contains_key(pid)).collect();
+        self.images("environ", &ungrouped, |pid, environment| {
+            let marked = environment.split(|b| *b == 0).find_map(|entry| by_mark.get(entry).copied());
+            owners.extend(marked.map(|owner| (pid, owner)));
+        });
+        let kept = |pid: i32| {
+            let stat = self.stat(pid)?;
+            units.iter().position(|unit| self.kept(unit.root, &stat))
+        };
+        let owner = |pid: i32| owners.get(&pid).copied().or_else(|| kept(pid));
         adopted.iter().filter_map(|pid| Some((*pid, owner(*pid)?))).collect()
     }
 
