@@ -85,7 +85,7 @@ fn files_are_short_and_unsafe_stays_in_its_rooms() {
 /// Where the wall clock may be read, and what for. It may be set at any time, so it decides nothing: limits, pauses, graces,
 /// intervals and durations are of the monotonic clock.
 const MAY_READ_THE_WALL_CLOCK: &[(&str, &str)] = &[
-    ("src/events/event.rs", "the time of an event, for people"),
+    ("src/events/sink.rs", "the time of an event, for people"),
     ("src/inputs/world.rs", "the default job id"),
     ("src/telemetry/trace.rs", "where the first span begins"),
     ("src/collector/log.rs", "the time of a line, for people"),

@@ -1,7 +1,6 @@
 //! The events themselves.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -246,86 +245,11 @@ fn seconds<S: serde::Serializer>(elapsed: &Duration, serializer: S) -> Result<S:
     serializer.serialize_f64((elapsed.as_secs_f64() * 1e6).round() / 1e6)
 }
 
-/// Where events go. Cheap to clone; readers must not block.
-#[derive(Clone)]
-pub struct Sink {
-    started: Instant,
-    send: Arc<dyn Fn(EventKind) + Send + Sync>,
-}
-
-impl Sink {
-    /// A sink that hands each event to `send`, which must return at once. Events come in the order of their times, whoever
-    /// says them.
-    pub fn new(send: impl Fn(Event) + Send + Sync + 'static) -> Self {
-        let started = Instant::now();
-        let turn = Mutex::new(());
-        let stamp = move |kind| {
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let time = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
-            send(Event { time, elapsed: started.elapsed(), kind });
-        };
-        Self { started, send: Arc::new(stamp) }
-    }
-
-    /// Says what happened, now.
-    pub fn emit(&self, kind: EventKind) {
-        (self.send)(kind);
-    }
-
-    /// How long it is since gymrun started: the clock of all events.
-    #[must_use]
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// The same sink, for somebody whose events another one sees first; `see` must return at once.
-    #[must_use]
-    pub fn seen_by(&self, see: impl Fn(&EventKind) + Send + Sync + 'static) -> Self {
-        let send = Arc::clone(&self.send);
-        let both = move |kind| {
-            see(&kind);
-            send(kind);
-        };
-        Self { started: self.started, send: Arc::new(both) }
-    }
-
-    /// A warning about a process or the job.
-    pub fn warn(&self, process: Option<&str>, message: impl Into<String>, hint: Option<String>) {
-        self.emit(EventKind::Warning { process: process.map(str::to_owned), message: message.into(), hint });
-    }
-}
-
-impl std::fmt::Debug for Sink {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sink").finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{Event, EventKind, ExitStatus, Sink, StopReason};
-
-    #[test]
-    fn events_come_in_the_order_of_their_times() {
-        let (send, events) = std::sync::mpsc::channel();
-        let sink = Sink::new(move |event| send.send(event).expect("somebody listens"));
-        std::thread::scope(|scope| {
-            for slow in [false, true, false, true] {
-                let sink = sink.seen_by(move |_| {
-                    if slow {
-                        std::thread::yield_now();
-                    }
-                });
-                scope.spawn(move || (0..500).for_each(|_| sink.warn(None, "now", None)));
-            }
-        });
-        drop(sink);
-        let elapsed: Vec<Duration> = events.iter().map(|event: Event| event.elapsed).collect();
-        assert_eq!(elapsed.len(), 2000);
-        assert!(elapsed.is_sorted());
-    }
+    use super::{Event, EventKind, ExitStatus, StopReason};
 
     #[test]
     fn an_event_is_one_flat_json_object() {

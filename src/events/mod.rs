@@ -7,9 +7,11 @@ mod ends;
 mod event;
 mod explanation;
 mod samples;
+mod sink;
 
 pub use ends::{ExitStatus, OutcomeClass, StopReason};
-pub use event::{Event, EventKind, Means, Sink};
+pub use event::{Event, EventKind, Means};
 pub use explanation::{Explanation, Finding, Held, MemoryAtDeath, Place, Resource};
 pub(crate) use samples::is_zero;
 pub use samples::{CgroupMemory, Delivery, HostMemory, Sample, SignalDelivery, TreeSample};
+pub use sink::{Closing, Sink};

@@ -108,12 +108,12 @@ impl Proc {
             None => read(batch),
         }
         for (index, pid) in pids.iter().enumerate() {
-            match told.recv_timeout(LIMIT) {
-                Ok(text) => text.into_iter().for_each(|text| take(*pid, &text)),
-                Err(_) => {
-                    lock(&HUNG).push(Hung { place: self.file(*pid, ""), index, done });
-                    return index;
-                }
+            let Ok(text) = told.recv_timeout(LIMIT) else {
+                lock(&HUNG).push(Hung { place: self.file(*pid, ""), index, done });
+                return index;
+            };
+            if let Some(text) = text {
+                take(*pid, &text);
             }
         }
         lock(&IDLE).extend(reader);

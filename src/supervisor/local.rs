@@ -55,8 +55,6 @@ pub(super) struct LocalHost {
     slots: Vec<Arc<Slot>>,
     logs: Logs,
     disk: Arc<DiskWatch>,
-    /// Looks at the disk as long as there is no sampler.
-    disk_beat: AbortHandle,
     watches: Vec<Option<AbortHandle>>,
     /// Write what the output of units that were started again still owed.
     earlier: Vec<JoinHandle<()>>,
@@ -71,18 +69,17 @@ impl LocalHost {
     pub(super) fn new(setting: Setting, reports: mpsc::UnboundedSender<Report>) -> Self {
         let slots = setting.resolved.iter().map(|unit| Arc::new(Slot::new(unit))).collect();
         let watches = setting.resolved.iter().map(|_| None).collect();
-        let looks = Looks::start();
+        let looks = Looks::start(Proc::default());
         let logs = Logs::new(&setting.plan.units, &setting.job_dir, setting.sink.clone());
-        let watch = logs.watch(&setting.plan, &setting.job_dir);
-        let disk = Arc::new(DiskWatch::new(&setting.job_dir, setting.sink.clone(), watch));
-        let disk_beat = disk.start();
+        let watch = |sink| logs.watch(&setting.plan, &setting.job_dir, sink);
+        let disk = Arc::new(DiskWatch::new(&setting.job_dir, &setting.sink, watch));
+        disk.look_every(Duration::ZERO);
         Self {
             setting,
             reports,
             slots,
             logs,
             disk,
-            disk_beat,
             watches,
             earlier: Vec::new(),
             sampler: None,
@@ -185,8 +182,7 @@ impl LocalHost {
 
     /// Looks at the disk for the last time.
     pub(super) async fn look_at_disk(&self) {
-        self.disk_beat.abort();
-        self.disk.look_aside().await;
+        self.disk.end().await;
     }
 }
 
@@ -299,15 +295,14 @@ impl Host for LocalHost {
         process::shed_memory_after(CALM);
         let running = (0..self.slots.len()).filter(|unit| self.slots[*unit].running());
         let units = running.filter_map(|unit| self.sampled(unit)).collect();
-        let disk = Arc::clone(&self.disk);
-        let sink = self.coroner.sees(&self.setting.sink);
-        let (proc, ends) = (Proc::default(), self.coroner.ends());
-        let beat = move || disk.look();
-        match Sampler::start(&self.setting.plan.telemetry.memory, units, sink, proc, ends, beat) {
+        let memory = &self.setting.plan.telemetry.memory;
+        let (sink, closing) = self.setting.sink.closable();
+        let sink = self.coroner.sees(&sink);
+        match Sampler::start(memory, units, sink, closing, Proc::default(), self.coroner.ends()) {
             Ok(sampler) => {
-                // Its beat is the disk's, too.
-                self.disk_beat.abort();
                 self.sampler = Some(sampler);
+                // From now on the job is calm, and wants to be: the disk is looked at as often as everything else.
+                self.disk.look_every(seconds(memory.interval_seconds));
             }
             Err(error) => self.report(Report::Warning {
                 unit: None,
@@ -320,8 +315,7 @@ impl Host for LocalHost {
     fn stop_sampler(&mut self, pace: watch::Receiver<Pace>) {
         let reports = self.reports.clone();
         let sampler = self.sampler.take();
-        self.disk_beat.abort();
-        self.disk_beat = self.disk.start();
+        self.disk.look_every(Duration::ZERO);
         tokio::spawn(async move {
             if let Some(sampler) = sampler
                 && !sampler.stop(pace).await

@@ -133,11 +133,11 @@ impl Logs {
         Self { sink, piped: vec![None; units.len()], lives: units.iter().map(lives).collect() }
     }
 
-    /// Watches those that processes own.
-    pub(super) fn watch(&self, plan: &Plan, job_dir: &Path) -> LogWatch {
+    /// Watches those that processes own, and says to `sink` what becomes of them.
+    pub(super) fn watch(&self, plan: &Plan, job_dir: &Path, sink: Sink) -> LogWatch {
         let all = plan.units.iter().zip(&self.lives);
         let owned = all.filter(|(unit, _)| unit.log == LogMode::File).map(|(_, lives)| Arc::clone(lives));
-        LogWatch::new(job_dir.join("logs"), self.sink.clone(), owned.collect())
+        LogWatch::new(job_dir.join("logs"), sink, owned.collect())
     }
 
     /// What a unit's output becomes, and the log of its next process; `former` ends once what the last one has written is in

@@ -2,17 +2,23 @@
 //! same time are one look: the list of gymrun's own children is the same for all of them, and with many units it is long.
 //!
 //! They are taken on a thread of their own, which is there from the first on. What has ended is taken away in the same
-//! breath, and while the kernel does that, signals go out and ends are heard.
+//! breath, and while the kernel does that, signals go out and ends are heard. One that takes too long holds up no stop: what
+//! it does not tell in time is found at the very end.
 
 use std::sync::{Arc, mpsc as blocking};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
 use super::slot::Slot;
 use crate::process;
 use crate::procfs::{Members, Proc, Stat};
+
+/// How long anybody waits for a look.
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// What lives of a unit.
 #[derive(Debug, Default)]
@@ -39,8 +45,8 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Starts the task that gathers what is asked for.
-    pub(super) fn start() -> Self {
+    /// Starts the task that gathers what is asked for; looks read `proc`.
+    pub(super) fn start(proc: Proc) -> Self {
         let (asked, mut inbox) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let mut all: Vec<Asked> = Vec::new();
@@ -52,8 +58,8 @@ impl Looks {
                     all.push(asked);
                 }
                 let (wishes, replies): (Vec<_>, Vec<_>) = all.drain(..).unzip();
-                let looker = looker.get_or_insert_with(start_thread);
-                for (reply, found) in replies.into_iter().zip(take(looker, wishes).await) {
+                let looker = looker.get_or_insert_with(|| start_thread(proc.clone()));
+                for (reply, found) in replies.into_iter().zip(take(looker, &proc, wishes).await) {
                     // One that is not waited for any more needs no answer.
                     let _ = reply.send(found);
                 }
@@ -76,33 +82,33 @@ impl Looks {
         let (reply, found) = oneshot::channel();
         // The task lives as long as this does, unless the runtime is over.
         let _ = self.asked.send((Wish { slot: Arc::clone(slot), grouped }, reply));
-        found.await.unwrap_or_default()
+        timeout(LIMIT, found).await.ok().and_then(Result::ok).unwrap_or_default()
     }
 }
 
 /// The thread that looks.
-fn start_thread() -> blocking::Sender<Batch> {
+fn start_thread(proc: Proc) -> blocking::Sender<Batch> {
     let (batches, inbox) = blocking::channel::<Batch>();
     // Where there can be no more threads nobody takes the batches out, which is noticed at each.
     let _ = thread::Builder::new().name("looks".into()).stack_size(256 << 10).spawn(move || {
         for (wishes, reply) in inbox {
-            let _ = reply.send(look(&wishes));
+            let _ = reply.send(look(&proc, &wishes));
         }
     });
     batches
 }
 
-async fn take(looker: &blocking::Sender<Batch>, wishes: Vec<Wish>) -> Vec<Found> {
+async fn take(looker: &blocking::Sender<Batch>, proc: &Proc, wishes: Vec<Wish>) -> Vec<Found> {
     let (reply, found) = oneshot::channel();
     match looker.send((wishes, reply)) {
         Ok(()) => found.await.unwrap_or_default(),
-        Err(blocking::SendError((wishes, _))) => look(&wishes),
+        Err(blocking::SendError((wishes, _))) => look(proc, &wishes),
     }
 }
 
 /// Of each unit what lives, in the same order.
-fn look(wishes: &[Wish]) -> Vec<Found> {
-    let walked = walk(wishes);
+fn look(proc: &Proc, wishes: &[Wish]) -> Vec<Found> {
+    let walked = walk(proc, wishes);
     let grouped = wishes.iter().map(|wish| {
         let cgroup = wish.slot.cgroup.as_ref().filter(|cgroup| wish.grouped && !cgroup.remove_if_empty());
         cgroup.map(|cgroup| cgroup.pids()).unwrap_or_default()
@@ -110,12 +116,11 @@ fn look(wishes: &[Wish]) -> Vec<Found> {
     walked.into_iter().zip(grouped).map(|(walked, grouped)| Found { walked, grouped }).collect()
 }
 
-fn walk(wishes: &[Wish]) -> Vec<Vec<Stat>> {
+fn walk(proc: &Proc, wishes: &[Wish]) -> Vec<Vec<Stat>> {
     let running: Vec<bool> = wishes.iter().map(|wish| wish.slot.running()).collect();
     // Asked for after that: what a process leaves behind is gymrun's own child before its end is known.
     let mut adopted = process::adopted();
     // A child that was reaped while they were listed looks like one of them.
-    let proc = Proc::default();
     adopted.retain(|pid| proc.stat(*pid).is_some_and(|stat| stat.alive()));
     // Of one that has ended nothing else is left.
     let known = |(wish, running): (&Wish, bool)| wish.slot.members().filter(|_| running || !adopted.is_empty());

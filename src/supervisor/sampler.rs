@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use super::budget::{Pace, within};
 use super::resolve::seconds;
 use super::sampling::Work;
-use crate::events::Sink;
+use crate::events::{Closing, Sink};
 use crate::plan::{Kind, MemoryPlan, Unit};
 use crate::procfs::{Ends, Members, Proc};
 
@@ -65,32 +64,31 @@ enum Order {
 #[derive(Debug)]
 pub struct Sampler {
     orders: mpsc::Sender<Order>,
-    sink: Arc<Mutex<Option<Sink>>>,
+    closing: Closing,
 }
 
 impl Sampler {
-    /// Starts the thread, which reads `proc`, and takes in what is noted in `ends` of the units' roots before they are reaped.
-    /// It calls `beat` after each sample but the last, for which somebody waits.
+    /// Starts the thread, which says what it finds to `sink` until that is closed by `closing`, reads `proc`, and takes in what
+    /// is noted in `ends` of the units' roots before they are reaped.
     pub fn start(
         plan: &MemoryPlan,
         units: Vec<Sampled>,
         sink: Sink,
+        closing: Closing,
         proc: Proc,
         ends: Ends,
-        beat: impl Fn() + Send + 'static,
     ) -> io::Result<Self> {
-        let sink = Arc::new(Mutex::new(Some(sink)));
         let (orders, inbox) = mpsc::channel();
         let interval = seconds(plan.interval_seconds).max(Duration::from_millis(10));
-        let mut work = Work::new(plan, Arc::clone(&sink), proc, ends);
+        let mut work = Work::new(plan, sink, proc, ends);
         for unit in units {
             work.add(unit);
         }
         thread::Builder::new()
             .name("sampler".into())
             .stack_size(256 * 1024)
-            .spawn(move || run(work, interval, &inbox, &beat))?;
-        Ok(Self { orders, sink })
+            .spawn(move || run(work, interval, &inbox))?;
+        Ok(Self { orders, closing })
     }
 
     /// One more unit.
@@ -118,19 +116,16 @@ impl Sampler {
 
     /// From now on nothing is said any more.
     pub fn mute(&self) {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.closing.close();
     }
 }
 
-fn run(mut work: Work, interval: Duration, inbox: &mpsc::Receiver<Order>, beat: &dyn Fn()) {
+fn run(mut work: Work, interval: Duration, inbox: &mpsc::Receiver<Order>) {
     let mut next = Instant::now();
     loop {
         let now = Instant::now();
         if now >= next {
             work.sample(now);
-            if work.is_heard() {
-                beat();
-            }
             next = following(next, interval, Instant::now());
         }
         match inbox.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -183,6 +178,14 @@ mod tests {
     }
 
     fn start(root: &Path, units: Vec<Sampled>) -> (Sampler, Arc<Mutex<Vec<Sample>>>) {
+        start_seen(root, units, |_| ())
+    }
+
+    fn start_seen(
+        root: &Path,
+        units: Vec<Sampled>,
+        see: impl Fn(&EventKind) + Send + Sync + 'static,
+    ) -> (Sampler, Arc<Mutex<Vec<Sample>>>) {
         let plan = MemoryPlan {
             enabled: true,
             interval_seconds: 3600.0,
@@ -197,7 +200,10 @@ mod tests {
                 seen.lock().expect("nobody panics here").push(*sample);
             }
         });
-        (Sampler::start(&plan, units, sink, Proc::at(root), Ends::default(), || ()).expect("it starts"), samples)
+        let (sink, closing) = sink.closable();
+        let sink = sink.seen_by(see);
+        let started = Sampler::start(&plan, units, sink, closing, Proc::at(root), Ends::default());
+        (started.expect("it starts"), samples)
     }
 
     #[tokio::test]
@@ -232,5 +238,26 @@ mod tests {
             opened.await.expect("it ends").expect("somebody reads it");
             assert!(said.lock().expect("nobody panics here").is_empty());
         }
+    }
+
+    #[tokio::test]
+    async fn what_hangs_before_a_sample_is_said_does_not_hold_up_the_stop() {
+        let root = tempfile::tempdir().expect("a scratch directory");
+        process(root.path(), 10);
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let (hangs, hung) = std::sync::mpsc::channel();
+        let see = move |_: &EventKind| {
+            let _ = hangs.send(());
+            let _ = wait.lock().expect("nobody panics here").recv();
+        };
+        let (sampler, said) = start_seen(root.path(), vec![unit("driver", 10, Kind::Driver, true)], see);
+        hung.recv().expect("it samples at once");
+        let stop = tokio::spawn(sampler.stop(watch::channel(Pace::Kill).1));
+        let stopped = tokio::time::timeout(Duration::from_secs(30), stop).await;
+        assert!(!stopped.expect("nobody waits for it").expect("it ends"));
+        drop(go);
+        while hung.recv().is_ok() {}
+        assert!(said.lock().expect("nobody panics here").is_empty());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::pss_schedule::PssSchedule;
@@ -35,12 +34,11 @@ pub(super) struct Work {
     warned: HashSet<i32>,
     /// It was said that processes could not be looked at.
     blind: bool,
-    /// Taken away when nobody listens any more.
-    sink: Arc<Mutex<Option<Sink>>>,
+    sink: Sink,
 }
 
 impl Work {
-    pub(super) fn new(plan: &MemoryPlan, sink: Arc<Mutex<Option<Sink>>>, proc: Proc, ends: Ends) -> Self {
+    pub(super) fn new(plan: &MemoryPlan, sink: Sink, proc: Proc, ends: Ends) -> Self {
         let schedule = || {
             let [tick, pss] = [plan.interval_seconds, plan.pss_interval_seconds].map(seconds);
             PssSchedule::new(pss, tick, plan.pss_rss_change, Instant::now())
@@ -190,14 +188,7 @@ impl Work {
         }
     }
 
-    /// Whether anybody listens.
-    pub(super) fn is_heard(&self) -> bool {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
     fn say(&self, kind: EventKind) {
-        if let Some(sink) = &*self.sink.lock().unwrap_or_else(PoisonError::into_inner) {
-            sink.emit(kind);
-        }
+        self.sink.emit(kind);
     }
 }

@@ -54,14 +54,19 @@ pub(super) struct Slot {
 impl Slot {
     /// Nothing runs yet.
     pub(super) fn new(unit: &Resolved) -> Self {
+        Self::with(unit.mark.clone(), unit.cgroup.clone())
+    }
+
+    /// The same for a unit of which no more is known.
+    pub(super) fn with(mark: String, cgroup: Option<Arc<Cgroup>>) -> Self {
         Self {
             root: OnceLock::new(),
             since: OnceLock::new(),
             ended: watch::Sender::new(false),
             asked: OnceLock::new(),
             remains: OnceLock::new(),
-            mark: unit.mark.clone(),
-            cgroup: unit.cgroup.clone(),
+            mark,
+            cgroup,
             outside: OnceLock::new(),
             copier: OnceLock::new(),
             log: OnceLock::new(),

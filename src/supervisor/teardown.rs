@@ -6,11 +6,12 @@
 //! again until a look finds nothing: what a killed process leaves behind becomes gymrun's own child, and is found.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::budget::Pace;
 use super::host::Report;
@@ -30,7 +31,13 @@ const OBEDIENCE: Duration = Duration::from_millis(20);
 const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// How long a process may take to stop of which nobody knows whose it is.
 const STRAY_GRACE: Duration = Duration::from_secs(1);
-/// How often a tree is looked at while it is stopped where it is.
+/// How long the stop signal waits for the look that comes before it.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+/// How long the end waits for what was asked to be forked: one that hangs before that may never be.
+const FORKING: Duration = Duration::from_secs(1);
+/// How long a tree may take to be stopped where it is,
+const FREEZING: Duration = Duration::from_secs(2);
+/// and how often it is looked at meanwhile.
 const FREEZING_LOOKS: usize = 20;
 /// How many of those are named.
 const NAMED: usize = 5;
@@ -65,7 +72,10 @@ impl Stop {
         let mut left = match (ran, self.slot.contained()) {
             // Whatever it has started will be found in its cgroup.
             (true, true) => Vec::new(),
-            (true, false) => self.looks.walk(&self.slot).await,
+            // What it is to do at once does not wait for a look.
+            (true, false) if self.at_once() => Vec::new(),
+            // What leaves its tree when that is told to stop is known by this.
+            (true, false) => timeout(FIRST_LOOK, self.looks.walk(&self.slot)).await.unwrap_or_default(),
             (false, _) => self.left().await,
         };
         self.known.extend(left.iter().map(|stat| stat.identity));
@@ -122,6 +132,10 @@ impl Stop {
         });
     }
 
+    fn at_once(&self) -> bool {
+        *self.pace.borrow() == Pace::Kill
+    }
+
     /// Everything that still lives of it, the root included.
     async fn left(&mut self) -> Vec<Stat> {
         let proc = Proc::default();
@@ -150,26 +164,26 @@ impl Stop {
     /// Kills all of it; gives what does not die.
     async fn kill(&mut self, give_up_at: GiveUpAt) -> Vec<Identity> {
         let mut killed: HashSet<Identity> = HashSet::new();
-        let start = Instant::now();
-        if self.slot.cgroup.is_none() {
-            self.freeze().await;
+        if self.at_once() {
+            killed.extend(self.below());
+            self.known.extend(&killed);
+            self.strike();
         }
+        if !self.slot.contained() {
+            let _ = timeout(FREEZING, self.freeze()).await;
+        }
+        let start = Instant::now();
         let mut pause = SHORTEST_LOOK;
         let given_up = loop {
             let left = self.left().await;
             if left.is_empty() && !self.slot.running() {
                 break Vec::new();
             }
+            killed.extend(left.iter().map(|s| s.identity).filter(|process| send_signal(*process, None)));
+            // What was forked since the look dies with them.
+            self.strike();
             if Instant::now() >= give_up_at(*self.pace.borrow(), start, KILL_LIMIT) {
                 break self.give_up(left.into_iter().map(|stat| stat.identity).collect());
-            }
-            killed.extend(left.iter().map(|s| s.identity).filter(|process| send_signal(*process, None)));
-            if let Some(cgroup) = &self.slot.cgroup {
-                // What was forked since the look dies with them.
-                let _ = cgroup.kill();
-            }
-            if let Some(root) = self.slot.root.get() {
-                let _ = kill_group(*root);
             }
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_LOOK);
@@ -195,6 +209,27 @@ impl Stop {
         let message = format!("{what}, and is not waited for any longer: pid {} ({why})", pids.join(", "));
         self.report(Report::Warning { unit: Some(self.unit), message, hint: None });
         left
+    }
+
+    /// Who is in its cgroup or below its root, which takes no look.
+    fn below(&self) -> Vec<Identity> {
+        let proc = Proc::default();
+        let pids = match (&self.slot.cgroup, self.slot.root.get()) {
+            (Some(cgroup), _) if self.slot.contained() => cgroup.pids(),
+            (_, Some(root)) if self.slot.running() => proc.descendants(&[root.pid]),
+            _ => Vec::new(),
+        };
+        pids.into_iter().filter_map(|pid| proc.stat(pid)).filter(Stat::alive).map(|stat| stat.identity).collect()
+    }
+
+    /// Kills its cgroup and its group, which takes no look.
+    fn strike(&self) {
+        if let Some(cgroup) = &self.slot.cgroup {
+            let _ = cgroup.kill();
+        }
+        if let Some(root) = self.slot.root.get() {
+            let _ = kill_group(*root);
+        }
     }
 
     pub(super) fn report(&self, report: Report) {
@@ -251,6 +286,18 @@ pub(super) struct Swept {
 /// stop, gives it a moment, and kills it with all that is in the job's cgroup. What `pace` leaves of a hurried stop is
 /// all that it takes. What is known to be a unit's, and was `given_up`, is not among what it found.
 pub(super) async fn sweep(containment: &Containment, pace: Pace, given_up: &[Identity]) -> Swept {
+    // Nobody asks for children any more, but a probe that was asked for may not have been forked yet. Where the program of
+    // one does not come to be executed it dies with gymrun.
+    sweep_until(containment, pace, given_up, process::spawned_so_far()).await
+}
+
+/// The same; `forked` is over when all that was asked for has been forked.
+async fn sweep_until(
+    containment: &Containment,
+    pace: Pace,
+    given_up: &[Identity],
+    forked: impl Future<Output = ()>,
+) -> Swept {
     let proc = Proc::default();
     let mut swept = Swept::default();
     let mut told: HashSet<Identity> = HashSet::new();
@@ -258,9 +305,8 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace, given_up: &[Ide
     let kill_at = pace.kill_last_at(start, STRAY_GRACE);
     let give_up_at = pace.give_up_last_at(kill_at, KILL_LIMIT);
     let mut pause = SHORTEST_LOOK;
-    // Nobody asks for children any more, but a probe that was asked for may not have been forked yet. Where the program of
-    // one does not come to be executed it dies with gymrun.
-    let _ = timeout_at(give_up_at, process::spawned_so_far()).await;
+    let mut forked = pin!(timeout(FORKING, forked));
+    let mut all_forked = false;
     loop {
         let left = if process::childless() { Vec::new() } else { descendants(&proc) };
         let killing = Instant::now() >= kill_at;
@@ -291,15 +337,18 @@ pub(super) async fn sweep(containment: &Containment, pace: Pace, given_up: &[Ide
         }
         // A process that forks and ends all the time may be between two looks; children that cannot be reaped may not.
         let none = process::childless();
-        if none || Instant::now() >= give_up_at {
+        if (none && all_forked) || Instant::now() >= give_up_at {
             // What has moved itself below another parent is still in the job's cgroup.
             containment.kill();
             // What was seen above may have died of it since.
             swept.left = left.into_iter().filter(|_| !none).map(|process| process.pid).collect();
             return swept;
         }
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_LOOK);
+        tokio::select! {
+            biased;
+            _ = &mut forked, if !all_forked => all_forked = true,
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST_LOOK),
+        }
     }
 }
 
@@ -311,3 +360,7 @@ fn descendants(proc: &Proc) -> Vec<Identity> {
     // A pid that was used again since the walk has another parent.
     stats.filter(|stat| stat.alive() && ours.contains(&stat.parent)).map(|stat| stat.identity).collect()
 }
+
+#[cfg(test)]
+#[path = "teardown_tests.rs"]
+mod tests;

@@ -234,16 +234,26 @@ fn the_second_signal_leaves_nothing() {
 /// At the limit of processes, of a user whom nobody else uses; without a cgroup one look is never enough.
 fn those_that_multiply_are_stopped_before_they_are_killed() {
     const USER: u32 = 64_990;
-    let Some(place) = Place::make(false, Some(USER)) else {
-        return crate::harness::skip("root", "it takes a user of its own");
-    };
-    let mut command = child("ignore:TERM append:@DIR/up:x multiply:60");
-    command.as_array_mut().expect("words").splice(0..0, [json!("prlimit"), json!("--nproc=80:80")]);
-    let servers = json!({"a": {"command": command, "grace_seconds": 0}});
-    let ended =
-        Job::start_in(place, &json!({"servers": servers, "driver": driver("says:@DIR/up:x sleep:0.5 exit:0")})).end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.warnings().is_empty(), "{}", ended.stderr);
+    for outside in [false, true] {
+        let Some(place) = Place::make(outside, Some(USER)) else {
+            return crate::harness::skip("root", "it takes a user of its own");
+        };
+        if outside {
+            // A cgroup for the job, and none for the unit.
+            let path = place.path().expect("it has one").join("cgroup.max.descendants");
+            std::fs::write(path, "1").expect("the test is root");
+        }
+        let mut command = child("ignore:TERM append:@DIR/up:x multiply:60");
+        command.as_array_mut().expect("words").splice(0..0, [json!("prlimit"), json!("--nproc=80:80")]);
+        let servers = json!({"a": {"command": command, "grace_seconds": 0}});
+        let driver = driver("says:@DIR/up:x sleep:0.5 exit:0");
+        let ended = Job::start_in(place, &json!({"servers": servers, "driver": driver})).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let warnings = ended.warnings();
+        let is_meant = |warning: &&Value| outside && warning["message"].to_string().contains("not run in its cgroup");
+        assert!(warnings.iter().all(is_meant), "{}", ended.stderr);
+        assert_eq!(!warnings.is_empty(), outside, "{}", ended.stderr);
+    }
 }
 
 fn a_daemon_that_keeps_a_pipe_delays_nothing() {
