@@ -62,7 +62,7 @@ impl Reservations {
     /// Lets go of the ports of a process, which is about to bind them itself.
     pub fn release(&mut self, unit: &Unit) {
         for name in names(unit) {
-            self.held.swap_remove(&name);
+            self.held.swap_remove(&name).map(let_go);
         }
     }
 }
@@ -160,8 +160,8 @@ fn reserve(want: &Wanted<'_>, port: u16) -> Result<Reserved, Errno> {
     Ok(Reserved { socket, claim: claim(port)?, warning })
 }
 
-/// A bound socket that does not listen; `::` is every address of both families. Ports whose old connections linger
-/// (`TIME_WAIT`) count as free, as they are for servers that set `SO_REUSEADDR`.
+/// A bound socket that does not listen, and is in the way of all others; `::` is every address of both families. Ports
+/// whose old connections linger (`TIME_WAIT`) count as free, as they are for servers that set `SO_REUSEADDR`.
 fn hold(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
     let held = hold_one(address, port);
     match held {
@@ -176,12 +176,27 @@ fn hold(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
 fn hold_one(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
     let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     if address.is_ipv6() {
         setsockopt(&socket, sockopt::Ipv6V6Only, &!address.is_unspecified())?;
     }
-    bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(address, port)))?;
+    let place = SockaddrStorage::from(SocketAddr::new(address, port));
+    // With `SO_REUSEADDR` it would be in nobody's way who sets that too, as most servers do. The kernel remembers of a port
+    // whether its first socket had that, so it is only set where old connections were there before, and taken back.
+    match bind(socket.as_raw_fd(), &place) {
+        Err(Errno::EADDRINUSE) => {
+            setsockopt(&socket, sockopt::ReuseAddr, &true)?;
+            bind(socket.as_raw_fd(), &place)?;
+            setsockopt(&socket, sockopt::ReuseAddr, &false)?;
+        }
+        bound => bound?,
+    }
     Ok(socket)
+}
+
+/// A server may have the port now. Another child that is just being executed may still have a copy of the socket: with
+/// `SO_REUSEADDR` that is not in the server's way.
+fn let_go(socket: OwnedFd) {
+    let _ = setsockopt(&socket, sockopt::ReuseAddr, &true);
 }
 
 /// Where a process is looked for: at 127.0.0.1, unless its health check names another address.
@@ -286,4 +301,51 @@ fn none_left(want: &Wanted<'_>, plan: &Plan, taken: &HashSet<u16>) -> Problem {
         }
     };
     problem.at(path_of(want)).in_file(want.unit.location.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
+
+    use super::{hold, let_go};
+
+    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    /// As most servers do: with `SO_REUSEADDR`.
+    fn serve(port: u16) -> Option<TcpListener> {
+        TcpListener::bind((LOOPBACK, port)).ok()
+    }
+
+    fn fresh() -> u16 {
+        let spare = TcpListener::bind((LOOPBACK, 0)).expect("loopback");
+        spare.local_addr().expect("it is bound").port()
+    }
+
+    /// One whose server has just closed a connection and ended.
+    fn lingering() -> u16 {
+        let server = TcpListener::bind((LOOPBACK, 0)).expect("loopback");
+        let address = server.local_addr().expect("it is bound");
+        let mut client = TcpStream::connect(address).expect("loopback");
+        drop(server.accept().expect("somebody has connected"));
+        client.read_to_end(&mut Vec::new()).expect("an open connection");
+        address.port()
+    }
+
+    #[test]
+    fn a_held_port_is_in_the_way_of_everybody_until_it_is_let_go() {
+        for address in [Ipv6Addr::UNSPECIFIED.into(), LOOPBACK] {
+            for (port, kind) in [(fresh(), "fresh"), (lingering(), "lingering")] {
+                let held = hold(address, port).expect("it is free");
+                assert!(serve(port).is_none(), "{address}, {kind}");
+                let copy: OwnedFd = held.try_clone().expect("a copy");
+                let_go(held);
+                let server = serve(port);
+                assert!(server.is_some(), "{address}, {kind}");
+                drop(copy);
+                assert!(hold(address, port).is_err(), "{address}, {kind}");
+            }
+        }
+    }
 }

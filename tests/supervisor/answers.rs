@@ -76,9 +76,9 @@ fn an_older_listener_does_not_answer_for_a_server() {
             "driver": driver("append:@DIR/ran:x"),
         }));
         let port = port_of(&running, "victim");
-        // It may listen where gymrun holds the port, since that does not.
+        // It gets the port as soon as gymrun lets go of it.
         let up = running.path("up");
-        let mut stranger = stranger(&format!("listen:own4:{port} append:{}:x forever", up.display()));
+        let mut stranger = stranger(&format!("append:{}:x listen:own4:{port}:200:patient forever", up.display()));
         wait_until_it_is_older(&stranger, &up);
         std::fs::write(running.path("go"), "").expect("a scratch file");
         let ended = running.end();
@@ -98,7 +98,7 @@ fn another_units_listener_does_not_answer_for_a_server() {
             with(with(server(steps), "port", port.clone()), "health_check", json!({"timeout_seconds": 5}))
         };
         let older = json!({
-            "thief": server("serve:${port:victim} serve:${port:self} forever"),
+            "thief": server("fork { listen:own4:${port:victim}:200:patient forever } serve:${port:self} forever"),
             "victim": with(victim("forever"), "depends_on", json!(["thief"])),
         });
         // Here it is the process that listens which is younger.
@@ -122,10 +122,11 @@ fn another_units_listener_does_not_answer_for_a_server() {
 
 fn a_port_is_shared_among_ones_own_only() {
     let shared = "listen:own4:${port:victim}:200:share";
+    let thief = format!("fork {{ {shared}:patient append:@DIR/taken:x forever }} serve:${{port:self}} forever");
     let ended = job(&json!({"servers": {
-        "thief": server(&format!("{shared} serve:${{port:self}} forever")),
+        "thief": server(&thief),
         "victim": with(
-            with(server(&format!("{shared} forever")), "depends_on", json!(["thief"])),
+            with(server(&format!("wait:@DIR/taken {shared} forever")), "depends_on", json!(["thief"])),
             "health_check",
             json!({"timeout_seconds": 3}),
         ),

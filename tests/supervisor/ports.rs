@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 
+use nix::errno::Errno;
 use serde_json::{Value, json};
 
 use crate::answers::{port_of, stranger, wait_until_it_is_older};
@@ -58,15 +59,20 @@ fn a_range_gives_the_lowest_free_port() {
 
 fn a_port_taken_at_the_last_moment_is_named_with_its_holder() {
     for port in [json!("auto"), json!(free_port())] {
-        let victim = with(with(server("serve:${port:self} forever"), "port", port), "depends_on", json!(["gate"]));
+        let victim = server("wait:@DIR/taken serve:${port:self} forever");
+        let victim = with(with(victim, "port", port), "depends_on", json!(["gate"]));
         let running = Job::start(&json!({
             "services": {"gate": {"type": "task", "command": child("wait:@DIR/go")}},
             "servers": {"victim": victim},
         }));
         let port = port_of(&running, "victim");
-        let up = running.path("up");
-        let mut stranger = stranger(&format!("listen:any4:{port} append:{}:x forever", up.display()));
+        // Nobody can have it until the victim is spawned.
+        let [up, taken] = ["up", "taken"].map(|name| running.path(name));
+        let listens = format!("listen:any4:{port}:200:patient append:{}:x", taken.display());
+        let mut stranger = stranger(&format!("append:{}:x {listens} forever", up.display()));
         wait_until_it_is_older(&stranger, &up);
+        assert_eq!(listener("any4", u16::try_from(port).expect("a port"), &[]).err(), Some(Errno::EADDRINUSE));
+        assert!(!taken.exists());
         std::fs::write(running.path("go"), "").expect("a scratch file");
         let ended = running.end();
         assert_eq!((ended.code, ended.class()), (Some(125), "start_failed"), "{}", ended.stderr);
