@@ -4,8 +4,12 @@
 mod harness;
 
 use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
 
-use harness::{Job, eventually, limit_files};
+use harness::{Job, eventually, limit_files, skip};
+use nix::sys::resource::{Resource, setrlimit};
 
 /// A job without a collector whose driver runs `shell`.
 fn driver(shell: &str) -> String {
@@ -69,6 +73,49 @@ fn a_stdout_that_takes_nothing_more_is_told() {
     let warnings = job.directory().json("result.json")["warnings"].to_string();
     assert!(warnings.contains("its stdout cannot be passed on any more: No space left"), "{warnings}");
     assert_eq!(job.directory().text("logs/driver.log"), "result\n");
+}
+
+#[test]
+fn events_that_stdout_does_not_take_are_told_once() {
+    let job = Job::new("job.yaml", &driver("exit 3"));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let (mut told, stderr) = std::io::pipe().expect("a pipe");
+    let mut program = job.start_json(full, stderr);
+    let mut said = String::new();
+    told.read_to_string(&mut said).expect("text");
+    assert_eq!(eventually("the end", || program.status()).code(), Some(3));
+    assert_eq!(said.matches("stdout does not have all events: No space left").count(), 1, "{said}");
+    assert_eq!(job.directory().events("job_ended").len(), 1);
+}
+
+#[test]
+#[expect(unsafe_code, reason = "a limit is set between fork and exec")]
+fn a_driver_whose_output_nobody_can_read_is_not_started() {
+    if !nix::unistd::geteuid().is_root() {
+        return skip("root", "only root can be another user, whose processes are counted apart");
+    }
+    let user = 1_000_000_000 + std::process::id();
+    let (mut ran, mut refused) = (0, 0);
+    for most in 2..=30 {
+        let job = Job::new("job.yaml", &driver("echo told"));
+        chown(job.folder(), Some(user), Some(user)).expect("the test is root");
+        let limit = move || Ok(setrlimit(Resource::RLIMIT_NPROC, most, most)?);
+        let running = job.start_with(|command| {
+            // SAFETY: a system call alone.
+            unsafe { command.uid(user).gid(user).pre_exec(limit) };
+        });
+        let ended = running.end();
+        let said = format!("{most}: {:?} {}", ended.code, ended.stderr);
+        if ended.code == Some(0) {
+            ran += 1;
+            assert_eq!(ended.stdout, "told\n", "{said}");
+            assert_eq!(job.directory().text("logs/driver.log"), "told\n", "{said}");
+        } else {
+            refused += 1;
+            assert!(ended.code == Some(125) && ended.stderr.contains("`ulimit -u`"), "{said}");
+        }
+    }
+    assert!(ran > 0 && refused > 0, "{ran}, {refused}");
 }
 
 #[test]

@@ -21,7 +21,8 @@ use crate::collector::log_writer::{finish, stderr};
 use crate::collector::run::{Failure, Kept, Shed, Surroundings, run as run_collector};
 use crate::diag::{Problem, Problems, counted, render};
 use crate::process::{
-    OsSignals, Told, keep_a_blocking_thread, set_up_allocator, shed_free_memory, shed_memory, take_all_descriptors,
+    OsSignals, Told, in_words, keep_a_blocking_thread, set_up_allocator, shed_free_memory, shed_memory,
+    take_all_descriptors,
 };
 
 /// What the subcommand takes.
@@ -105,11 +106,13 @@ fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// A slow answer or a large batch does not keep the health check from answering.
+const WORKERS: usize = 2;
+
 fn runtime() -> Result<Runtime, Problem> {
-    // Two workers: a slow answer or a large batch does not keep the health check from answering.
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = keep_a_blocking_thread(runtime.worker_threads(2).enable_all());
-    runtime.map_err(|error| Problem::new(format!("cannot start the runtime: {error}")))
+    let runtime = keep_a_blocking_thread(runtime.worker_threads(WORKERS).enable_all(), WORKERS);
+    runtime.map_err(|error| Problem::new(format!("cannot start the runtime: {}", in_words(&error))))
 }
 
 /// Memory that was needed at a busy moment is given back after this time at most.

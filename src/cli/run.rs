@@ -10,7 +10,7 @@ use super::say::say_problems;
 use crate::diag::{Problem, Problems, exit};
 use crate::jobdir::JobDir;
 use crate::plan::Plan;
-use crate::process::hold_signals;
+use crate::process::{hold_signals, in_words};
 use crate::report::{Reporter, Style};
 use crate::supervisor::{self, DriverOutput, RunOptions, ShowOutput};
 use crate::telemetry::{Exporter, JobTrace};
@@ -56,8 +56,10 @@ fn run_plan(plan: &Arc<Plan>, json: bool) -> i32 {
         let reporter = Reporter::new(style, plan);
         let lines = reporter.line_sink();
         let trace = JobTrace::new();
-        let recorder = Recorder::start(plan, job_dir.path(), reporter, Exporter::new(plan, trace))
-            .map_err(|error| Problem::new(format!("cannot write to `{}`: {error}", job_dir.path().display())))?;
+        let recorder =
+            Recorder::start(plan, job_dir.path(), reporter, Exporter::new(plan, trace)).map_err(|error| {
+                Problem::new(format!("cannot write to `{}`: {}", job_dir.path().display(), in_words(&error)))
+            })?;
         Ok((job_dir, lines, trace, recorder))
     });
     let (job_dir, lines, trace, recorder) = match prepared {

@@ -173,6 +173,9 @@ pub enum EventKind {
         process: String,
         /// `SIGTERM` and the like.
         signal: String,
+        /// The process itself has ended: this is for what is left of its tree.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        has_ended: bool,
     },
     /// SIGKILL went to what was left of a process's tree after its grace.
     ProcessKilled {

@@ -216,7 +216,7 @@ impl fmt::Display for Finding {
                 write!(f, "it wrote a file beyond its limit of size, {} (RLIMIT_FSIZE, `ulimit -f`)", bytes(*limit))
             }
             Self::OwnFault { signal, core_pattern } => {
-                write!(f, "{}: {}", name(*signal), fault(*signal))?;
+                f.write_str(fault(*signal))?;
                 core_pattern.as_deref().map_or(Ok(()), |pattern| core(f, pattern))
             }
             Self::WrappedSignal { code, signal } if *code > 128 + 64 => {

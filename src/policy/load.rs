@@ -146,7 +146,10 @@ fn read_lua(lua: &Lua, file: &SourceFile, is_job: bool) -> Result<Node, Problems
     match &value {
         mlua::Value::Table(_) => {}
         mlua::Value::Nil => return Err(wrong(format!("the {what} returns nothing")).into()),
-        other => return Err(wrong(format!("the {what} returns a {}, not a table", other.type_name())).into()),
+        other => {
+            let kind = if other.is_number() || other.is_integer() { "number" } else { other.type_name() };
+            return Err(wrong(format!("the {what} returns a {kind}, not a table")).into());
+        }
     }
     match kind_of(lua, &value).map_err(found)? {
         Some(kind) if kind != wanted => {

@@ -108,12 +108,6 @@ pub(super) fn refusal(path: &Path, cwd: &Path, refused: &Refused) -> LaunchError
         (Step::Execute, _) => {
             LaunchError::new(LaunchErrorKind::System, format!("`{shown}` cannot be run: {}", in_words(error)))
         }
-        (Step::Fork, Some(libc::EAGAIN)) => LaunchError::new(
-            LaunchErrorKind::System,
-            format!(
-                "no process can be made for `{shown}`: as many run as may (`ulimit -u`, or `pids.max` of a cgroup): {error}"
-            ),
-        ),
         (Step::Fork, _) => LaunchError::new(
             LaunchErrorKind::System,
             format!("no process can be made for `{shown}`: {}", in_words(error)),
@@ -124,10 +118,14 @@ pub(super) fn refusal(path: &Path, cwd: &Path, refused: &Refused) -> LaunchError
     }
 }
 
-/// An error of the system; where it is out of descriptors, with the way out.
+/// An error of the system; where it is out of descriptors, processes or threads, with the way out.
 #[must_use]
 pub fn in_words(error: &io::Error) -> String {
     match error.raw_os_error() {
+        // Of all that gymrun asks for, only a process or a thread may be had again later.
+        Some(libc::EAGAIN) => {
+            format!("{error}; as many processes and threads run as may (`ulimit -u`, or `pids.max` of a cgroup)")
+        }
         Some(libc::EMFILE) => format!("{error}; gymrun itself has all that it may (`ulimit -Hn`)"),
         Some(libc::ENFILE) => format!("{error}: the whole machine has all that it may (`fs.file-max`)"),
         _ => error.to_string(),

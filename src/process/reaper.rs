@@ -120,7 +120,8 @@ pub fn launch(
 ) {
     let request = Request { launch, started: Box::new(started), exited: Box::new(exited) };
     if let Err(Errand::Spawn(request)) = send(Errand::Spawn(Box::new(request))) {
-        let message = "cannot start the thread that spawns children";
+        let message =
+            "there is no thread that spawns children: more cannot be had (`ulimit -u`, or `pids.max` of a cgroup)";
         (request.started)(Err(LaunchError::new(LaunchErrorKind::System, message)));
     }
 }

@@ -67,7 +67,10 @@ fn sentence(kind: &EventKind) -> Option<String> {
                 None => format!("{what}, {seconds:.3} s"),
             }
         }
-        EventKind::ProcessStopping { process, signal } => format!("{process}: stopping with {signal}"),
+        EventKind::ProcessStopping { process, signal, has_ended } => {
+            let what = if *has_ended { "stopping what it left" } else { "stopping" };
+            format!("{process}: {what} with {signal}")
+        }
         EventKind::ProcessKilled { process, processes } => {
             format!("{process}: needed SIGKILL ({})", counted(*processes, "process", "processes"))
         }
@@ -86,8 +89,8 @@ fn stop_reason(reason: &StopReason) -> String {
             Ok(signal) => format!("gymrun got {signal}"),
             Err(_) => format!("gymrun got signal {number}"),
         },
-        StopReason::ProcessDied { process } => format!("{process} died"),
-        StopReason::StartFailed { process } => format!("{process} did not start"),
+        StopReason::ProcessDied { process } => format!("{process} failed"),
+        StopReason::StartFailed { process } => format!("{process} did not get ready"),
     }
 }
 

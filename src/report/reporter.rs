@@ -1,7 +1,7 @@
 //! The reader of events that talks to people, or to the program on the other side of `--json`.
 
-use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
+use std::io;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -35,6 +35,8 @@ pub struct Reporter {
     job_dir: PathBuf,
     /// Whole lines that wait to be written.
     waiting: Vec<u8>,
+    /// It was said that stdout does not take events.
+    failed: bool,
 }
 
 /// So many bytes do not wait.
@@ -49,7 +51,7 @@ impl Reporter {
             style => style,
         };
         let live = (style == Style::Live).then(Live::new);
-        Self { style, live, job_dir: PathBuf::from(&plan.job_dir), waiting: Vec::new() }
+        Self { style, live, job_dir: PathBuf::from(&plan.job_dir), waiting: Vec::new(), failed: false }
     }
 
     /// How it shows events.
@@ -143,8 +145,16 @@ impl Reporter {
             _ if lines.is_empty() => {}
             (Some(live), _) => live.drawing().suspend(|| say_lines(&lines)),
             (None, Style::Json) => {
-                let mut out = io::stdout().lock();
-                let _ = out.write_all(&lines).and_then(|()| out.flush());
+                if let Err(error) = write_lines(io::stdout().lock(), &lines)
+                    && !std::mem::replace(&mut self.failed, true)
+                {
+                    let kept = self.job_dir.join("events.jsonl");
+                    let kept = kept.display();
+                    say_lines(
+                        format!("gymrun: warning: stdout does not have all events: {error}; `{kept}` has them\n")
+                            .as_bytes(),
+                    );
+                }
             }
             (None, _) => say_lines(&lines),
         }
@@ -152,20 +162,23 @@ impl Reporter {
 }
 
 /// Lines on stderr, those of others before or after them. A closed stderr is nobody's error.
-fn say_lines(mut lines: &[u8]) {
-    let mut out = io::stderr().lock();
-    while !lines.is_empty() {
-        match out.write(lines) {
-            Ok(written) if written > 0 => lines = &lines[written..],
+fn say_lines(lines: &[u8]) {
+    let _ = write_lines(io::stderr().lock(), lines);
+}
+
+fn write_lines(mut out: impl io::Write + AsFd, mut lines: &[u8]) -> io::Result<()> {
+    loop {
+        let result = if lines.is_empty() { out.flush().map(|()| 0) } else { out.write(lines) };
+        match result {
+            Ok(_) if lines.is_empty() => return Ok(()),
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => lines = &lines[written..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // Somebody else has made it non-blocking.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut ready = [PollFd::new(out.as_fd(), PollFlags::POLLOUT)];
-                if poll(&mut ready, PollTimeout::NONE).is_err() {
-                    return;
-                }
+                poll(&mut [PollFd::new(out.as_fd(), PollFlags::POLLOUT)], PollTimeout::NONE)?;
             }
-            _ => return,
+            Err(error) => return Err(error),
         }
     }
 }

@@ -140,7 +140,7 @@ fn faults_say_what_they_are_and_where_the_core_is() {
         let remains = Remains { dumped_core: true, ..Remains::default() };
         said(&Facts { remains, core_pattern: Some(pattern.into()), ..by(libc::SIGSEGV) })
     };
-    assert_eq!(said(&by(libc::SIGSEGV)), "SIGSEGV: it touched memory that it does not have");
+    assert_eq!(said(&by(libc::SIGSEGV)), "it touched memory that it does not have");
     assert!(dumped("core.%p").ends_with("; its core is in its working directory, `core.%p`"));
     assert!(dumped("/cores/%e").ends_with("; its core is at `/cores/%e`"));
     assert!(dumped("|/usr/lib/dump %P %u").ends_with("; its core went to `/usr/lib/dump`"));

@@ -214,7 +214,9 @@ impl<H: Host> Engine<H> {
             }
             Report::Sampled => return Some(Input::Sampled),
             Report::StillWaiting { unit, answer } => EventKind::ProcessWaiting { process: self.name(unit), answer },
-            Report::Stopping { unit, signal } => EventKind::ProcessStopping { process: self.name(unit), signal },
+            Report::Stopping { unit, signal, has_ended } => {
+                EventKind::ProcessStopping { process: self.name(unit), signal, has_ended }
+            }
             Report::Killed { unit, processes } => {
                 self.outbox.say(EventKind::ProcessKilled { process: self.name(unit), processes });
                 return Some(Input::Killed(unit));

@@ -83,6 +83,8 @@ pub enum Report {
         unit: UnitId,
         /// `SIGTERM` and the like.
         signal: String,
+        /// The process itself has ended.
+        has_ended: bool,
     },
     /// A unit's tree got SIGKILL.
     Killed {

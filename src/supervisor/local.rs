@@ -26,6 +26,7 @@ use super::show::ShowOutput;
 use super::slot::Slot;
 use super::teardown;
 use super::watch::{until_hung, until_ready};
+use crate::diag::exit;
 use crate::events::{Delivery, ExitStatus, Sink};
 use crate::plan::{Kind, Plan, Readiness};
 use crate::process::{self, Copier, CopyPlan, Launch, Started, in_words};
@@ -121,11 +122,24 @@ impl LocalHost {
         let sink = self.setting.sink.clone();
         let name = self.setting.plan.units[unit].name.clone();
         let driver = self.setting.plan.units[unit].kind == Kind::Driver;
+        let failed_reports = self.reports.clone();
+        let failed = move |message, code| drop(failed_reports.send(Report::SpawnFailed { unit, message, code }));
         move |result| match result {
             Ok(started) => {
+                let (log, piped) = life.begin(started.log_begin);
+                if let Some((log, turn)) = piped {
+                    let sources = show.sources(started.pipes, &name, driver, &sink);
+                    match Copier::start(CopyPlan { sources, log, turn }) {
+                        Ok(copier) => drop(slot.copier.set(copier)),
+                        Err(error) => {
+                            // It would be ended as soon as it writes.
+                            let _ = process::kill_group(started.identity);
+                            return failed(format!("nobody can read its output: {}", in_words(&error)), exit::FAILED);
+                        }
+                    }
+                }
                 let _ = slot.root.set(started.identity);
                 let _ = slot.since.set(Instant::now());
-                let (log, piped) = life.begin(started.log_begin);
                 let _ = slot.log.set(log);
                 if let Some(error) = started.outside {
                     let _ = slot.outside.set(());
@@ -133,20 +147,9 @@ impl LocalHost {
                     let message = format!("it does not run in its cgroup ({why}): its processes are found by a walk");
                     sink.warn(Some(&name), message, None);
                 }
-                if let Some((log, turn)) = piped {
-                    let sources = show.sources(started.pipes, &name, driver, &sink);
-                    match Copier::start(CopyPlan { sources, log, turn }) {
-                        Ok(copier) => {
-                            let _ = slot.copier.set(copier);
-                        }
-                        Err(error) => sink.warn(Some(&name), format!("its output is lost: {}", in_words(&error)), None),
-                    }
-                }
                 let _ = reports.send(Report::Spawned { unit, pid: started.identity.pid.cast_unsigned() });
             }
-            Err(error) => {
-                let _ = reports.send(Report::SpawnFailed { unit, message: error.to_string(), code: error.code() });
-            }
+            Err(error) => failed(error.to_string(), error.code()),
         }
     }
 
@@ -206,9 +209,12 @@ impl Host for LocalHost {
         let reports = self.reports.clone();
         let coroner = Arc::clone(&self.coroner);
         let on_exit = move |exit| {
-            let status = ExitStatus::from(exit);
-            coroner.inspect(&slot, status);
-            let _ = reports.send(Report::Exited { unit, life, status });
+            // One that was ended at once, since nobody could read its output, counts as not started.
+            if slot.root.get().is_some() {
+                let status = ExitStatus::from(exit);
+                coroner.inspect(&slot, status);
+                let _ = reports.send(Report::Exited { unit, life, status });
+            }
         };
         self.setting.reservations.release(planned);
         process::launch(launch, on_start, on_exit);

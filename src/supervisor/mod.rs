@@ -18,6 +18,7 @@ mod disk;
 mod engine;
 mod files;
 mod former;
+mod held;
 mod host;
 mod limits;
 mod local;

@@ -26,7 +26,7 @@ impl Outcome {
 
     /// gymrun was told to stop, by the signal of that number.
     pub(super) fn told(signal: i32) -> Self {
-        let message = format!("told to stop by signal {signal}");
+        let message = format!("told to stop by {}", ExitStatus { code: None, signal: Some(signal) });
         Self { code: exit::by_signal(signal), class: OutcomeClass::ToldToStop, message }
     }
 }

@@ -10,16 +10,16 @@
 //! that take `localhost` for `::1` may reach that one.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::OwnedFd;
 
 use indexmap::IndexMap;
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket, sockopt};
 
 use super::claims::{Claim, Claimant, claim, claimant};
+use super::held::{end_left, hold, hold_soon, let_go};
 use crate::diag::Problem;
-use crate::plan::{Plan, PortChoice, Question, Readiness, Unit};
+use crate::plan::{PROCESS_MARK, Plan, PortChoice, Question, Readiness, Unit};
 use crate::procfs::{Listener, Proc};
 
 /// The ports of a job: `process`, or `process.key`, and the number.
@@ -49,12 +49,18 @@ impl Reservations {
         let mut taken = Vec::new();
         for name in names(unit) {
             let Some(port) = self.ports.get(&name).copied() else { continue };
-            match hold(Ipv6Addr::UNSPECIFIED.into(), port).or_else(|_| hold(address_of(unit), port)) {
-                Ok(socket) => drop(self.held.insert(name, socket)),
-                Err(_) => {
-                    taken.push(format!("its port {port} has been taken meanwhile: {}", whose(address_of(unit), port)));
-                }
-            }
+            let address = address_of(unit);
+            let free = hold(Ipv6Addr::UNSPECIFIED.into(), port).or_else(|_| hold(address, port)).ok();
+            let socket = free.or_else(|| {
+                let Some(left) = end_left(port) else {
+                    taken.push(format!("its port {port} has been taken meanwhile: {}", whose(address, port)));
+                    return None;
+                };
+                let what = "that a process of this job has left, and is killed";
+                taken.push(format!("its port {port} was held by {left} {what}"));
+                hold_soon(address, port)
+            });
+            self.held.extend(socket.map(|socket| (name, socket)));
         }
         taken
     }
@@ -62,7 +68,9 @@ impl Reservations {
     /// Lets go of the ports of a process, which is about to bind them itself.
     pub fn release(&mut self, unit: &Unit) {
         for name in names(unit) {
-            self.held.swap_remove(&name).map(let_go);
+            if let Some(socket) = self.held.swap_remove(&name) {
+                let_go(&socket);
+            }
         }
     }
 }
@@ -160,45 +168,6 @@ fn reserve(want: &Wanted<'_>, port: u16) -> Result<Reserved, Errno> {
     Ok(Reserved { socket, claim: claim(port)?, warning })
 }
 
-/// A bound socket that does not listen, and is in the way of all others; `::` is every address of both families. Ports
-/// whose old connections linger (`TIME_WAIT`) count as free, as they are for servers that set `SO_REUSEADDR`.
-fn hold(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
-    let held = hold_one(address, port);
-    match held {
-        // A host without that family.
-        Err(Errno::EAFNOSUPPORT | Errno::EADDRNOTAVAIL) if address == IpAddr::from(Ipv6Addr::UNSPECIFIED) => {
-            hold_one(Ipv4Addr::UNSPECIFIED.into(), port)
-        }
-        held => held,
-    }
-}
-
-fn hold_one(address: IpAddr, port: u16) -> Result<OwnedFd, Errno> {
-    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    if address.is_ipv6() {
-        setsockopt(&socket, sockopt::Ipv6V6Only, &!address.is_unspecified())?;
-    }
-    let place = SockaddrStorage::from(SocketAddr::new(address, port));
-    // With `SO_REUSEADDR` it would be in nobody's way who sets that too, as most servers do. The kernel remembers of a port
-    // whether its first socket had that, so it is only set where old connections were there before, and taken back.
-    match bind(socket.as_raw_fd(), &place) {
-        Err(Errno::EADDRINUSE) => {
-            setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-            bind(socket.as_raw_fd(), &place)?;
-            setsockopt(&socket, sockopt::ReuseAddr, &false)?;
-        }
-        bound => bound?,
-    }
-    Ok(socket)
-}
-
-/// A server may have the port now. Another child that is just being executed may still have a copy of the socket: with
-/// `SO_REUSEADDR` that is not in the server's way.
-fn let_go(socket: OwnedFd) {
-    let _ = setsockopt(&socket, sockopt::ReuseAddr, &true);
-}
-
 /// Where a process is looked for: at 127.0.0.1, unless its health check names another address.
 fn address_of(unit: &Unit) -> IpAddr {
     let host = match &unit.readiness {
@@ -225,7 +194,7 @@ fn beside(address: IpAddr, port: u16) -> Option<String> {
         ""
     };
     Some(format!(
-        "port {port} is free at {address} only, since {holder} has it elsewhere: a server that wants every address cannot \
+        "port {port} is free at {address} only: elsewhere it is held by {holder}; a server that wants every address cannot \
          have it{clients}"
     ))
 }
@@ -245,7 +214,11 @@ fn whose(address: IpAddr, port: u16) -> String {
     });
     let shown = if near.is_empty() { &all } else { &near };
     if let Some(holder) = proc.holders(shown).into_iter().next() {
-        return format!("it is held by {holder}");
+        let mark = holder.pid.and_then(|pid| proc.variable(pid, PROCESS_MARK));
+        let owner = mark.as_deref().and_then(|mark| mark.rsplit_once(':'));
+        let whose =
+            owner.map(|(job, unit)| format!(", and is part of `{unit}` of the job `{job}`")).unwrap_or_default();
+        return format!("it is held by {holder}{whose}");
     }
     match claimant(port) {
         Claimant::Process(pid) => format!("it is held by pid {pid} (`{}`), which has reserved it", proc.command(pid)),
@@ -301,51 +274,4 @@ fn none_left(want: &Wanted<'_>, plan: &Plan, taken: &HashSet<u16>) -> Problem {
         }
     };
     problem.at(path_of(want)).in_file(want.unit.location.clone())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read as _;
-    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
-    use std::os::fd::OwnedFd;
-
-    use super::{hold, let_go};
-
-    const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-    /// As most servers do: with `SO_REUSEADDR`.
-    fn serve(port: u16) -> Option<TcpListener> {
-        TcpListener::bind((LOOPBACK, port)).ok()
-    }
-
-    fn fresh() -> u16 {
-        let spare = TcpListener::bind((LOOPBACK, 0)).expect("loopback");
-        spare.local_addr().expect("it is bound").port()
-    }
-
-    /// One whose server has just closed a connection and ended.
-    fn lingering() -> u16 {
-        let server = TcpListener::bind((LOOPBACK, 0)).expect("loopback");
-        let address = server.local_addr().expect("it is bound");
-        let mut client = TcpStream::connect(address).expect("loopback");
-        drop(server.accept().expect("somebody has connected"));
-        client.read_to_end(&mut Vec::new()).expect("an open connection");
-        address.port()
-    }
-
-    #[test]
-    fn a_held_port_is_in_the_way_of_everybody_until_it_is_let_go() {
-        for address in [Ipv6Addr::UNSPECIFIED.into(), LOOPBACK] {
-            for (port, kind) in [(fresh(), "fresh"), (lingering(), "lingering")] {
-                let held = hold(address, port).expect("it is free");
-                assert!(serve(port).is_none(), "{address}, {kind}");
-                let copy: OwnedFd = held.try_clone().expect("a copy");
-                let_go(held);
-                let server = serve(port);
-                assert!(server.is_some(), "{address}, {kind}");
-                drop(copy);
-                assert!(hold(address, port).is_err(), "{address}, {kind}");
-            }
-        }
-    }
 }

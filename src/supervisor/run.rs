@@ -69,7 +69,7 @@ pub fn run(plan: &Arc<Plan>, options: RunOptions) -> Outcome {
         traceparent: options.traceparent.clone(),
     });
     // A job that has used up its processes (`ulimit -u`) can still be ended, one thing after the other.
-    let runtime = keep_a_blocking_thread(tokio::runtime::Builder::new_current_thread().enable_all());
+    let runtime = keep_a_blocking_thread(tokio::runtime::Builder::new_current_thread().enable_all(), 0);
     let say = |outcome: &Outcome| {
         let message = outcome.message.clone();
         sink.emit(EventKind::JobEnded { code: outcome.code, class: outcome.class, message });

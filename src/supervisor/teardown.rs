@@ -82,7 +82,7 @@ impl Stop {
         let mut told = HashSet::new();
         let mut given_up = Vec::new();
         if ran || !left.is_empty() {
-            self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal) });
+            self.report(Report::Stopping { unit: self.unit, signal: name(self.policy.signal), has_ended: !ran });
             // What was in the group before has got that signal, too.
             let mut group = None;
             if let Some(root) = self.slot.root.get() {

@@ -155,6 +155,12 @@ impl Job {
         Program::start(&mut command)
     }
 
+    /// Starts it with events on a stdout, and a stderr.
+    #[track_caller]
+    pub fn start_json(&self, stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) -> Program {
+        Program::start(self.command(&["run"], &["--json"]).stdout(stdout).stderr(stderr))
+    }
+
     /// Starts it through other words, which get its command line as their last.
     #[track_caller]
     pub fn start_through(&self, words: &[String]) -> Running {

@@ -31,6 +31,7 @@ fn a_script_that_gives_no_job_is_told_once() {
         ("return nil", "returns nothing"),
         ("return function() end", "returns a function"),
         ("return 'x'", "returns a string"),
+        ("return 1", "returns a number"),
         ("error({ code = 1 })", "raised an error that is no text but a table"),
         ("error()", "nil"),
         ("error('went wrong')", "went wrong"),
