@@ -46,7 +46,7 @@ fn the_drivers_end_is_passed_on_exactly() {
 
 fn a_death_in_mid_run_ends_the_job() {
     let running = Job::start(&json!({
-        "servers": {"a": server("pid:@DIR/a serve:${port:self} eprint:last_words forever")},
+        "servers": {"a": server("pid:@DIR/a eprint:last_words serve:${port:self} forever")},
         "driver": driver("append:@DIR/ran:x forever"),
     }));
     running.wait_for("ran");
