@@ -17,8 +17,9 @@ use super::slot::Slot;
 use crate::process;
 use crate::procfs::{Members, Proc, Stat};
 
-/// How long anybody waits for a look.
-const LIMIT: Duration = Duration::from_secs(2);
+/// How long anybody waits for a look. What it takes to read has limits of its own, so that it is longer only where the kernel
+/// itself does not answer; a busy machine is no reason to take what lives for gone.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// What lives of a unit.
 #[derive(Debug, Default)]
