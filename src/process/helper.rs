@@ -47,29 +47,15 @@ impl Drop for Helper {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     use super::Helper;
-    use crate::plan::Stdin;
-    use crate::process::{Exit, Launch, Output};
+    use crate::process::{Exit, Launch};
     use crate::procfs::Proc;
 
     /// A command line that no other process has.
     fn unique() -> String {
         format!("{}.{}", 4_000 + fastrand::u32(..1_000), 1_000_000 + fastrand::u32(..1_000_000))
-    }
-
-    fn shell(script: &str) -> Launch {
-        Launch {
-            argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
-            environment: Arc::default(),
-            cwd: "/".into(),
-            search: None,
-            stdin: Stdin::Null,
-            output: Output::Null,
-            cgroup: None,
-        }
     }
 
     fn running(word: &str) -> usize {
@@ -93,8 +79,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_helper_ends_as_it_says() {
-        assert_eq!(Helper::start(shell("exit 3")).await.expect("it starts").end().await, Some(Exit::Code(3)));
-        let killed = Helper::start(shell("kill -9 $$")).await.expect("it starts");
+        assert_eq!(Helper::start(Launch::shell("exit 3")).await.expect("it starts").end().await, Some(Exit::Code(3)));
+        let killed = Helper::start(Launch::shell("kill -9 $$")).await.expect("it starts");
         assert_eq!(killed.end().await, Some(Exit::Signal(9)));
     }
 
@@ -105,11 +91,11 @@ mod tests {
         // From before it is forked until after it runs.
         for turn in 0..40 {
             let limit = Duration::from_micros(100 * turn);
-            let start = async { Helper::start(shell(&script)).await.expect("it starts").end().await };
+            let start = async { Helper::start(Launch::shell(&script)).await.expect("it starts").end().await };
             assert!(tokio::time::timeout(limit, start).await.is_err());
         }
         // One spawn after the other: what was asked for above has been started and ended by now.
-        assert_eq!(Helper::start(shell("exit 0")).await.expect("it starts").end().await, Some(Exit::Code(0)));
+        assert_eq!(Helper::start(Launch::shell("exit 0")).await.expect("it starts").end().await, Some(Exit::Code(0)));
         eventually(|| running(&word) == 0);
     }
 }

@@ -180,6 +180,22 @@ impl Launch {
     }
 }
 
+#[cfg(test)]
+impl Launch {
+    /// A command of a shell, with nothing around it.
+    pub fn shell(script: &str) -> Self {
+        Self {
+            argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
+            environment: Arc::default(),
+            cwd: "/".into(),
+            search: None,
+            stdin: Stdin::Null,
+            output: Output::Null,
+            cgroup: None,
+        }
+    }
+}
+
 fn show(argv: &[OsString]) -> impl fmt::Display {
     argv.first().map(|w| w.display().to_string()).unwrap_or_default()
 }

@@ -8,8 +8,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{Stop, sweep_until};
-use crate::plan::{Stdin, StopPolicy, StopSignal};
-use crate::process::{self, Containment, Exit, Launch, Output};
+use crate::plan::{StopPolicy, StopSignal};
+use crate::process::{self, Containment, Exit, Launch};
 use crate::procfs::{Identity, Proc};
 use crate::supervisor::budget::Pace;
 use crate::supervisor::host::Report;
@@ -21,17 +21,12 @@ const LONG: Duration = Duration::from_secs(30);
 
 /// Starts a command of a shell; its end is told.
 async fn start(script: &str, ended: impl FnOnce(Exit) + Send + 'static) -> Identity {
-    let launch = Launch {
-        argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
-        environment: Arc::default(),
-        cwd: "/".into(),
-        search: None,
-        stdin: Stdin::Null,
-        output: Output::Null,
-        cgroup: None,
-    };
     let (told, started) = oneshot::channel();
-    process::launch(launch, move |result| drop(told.send(result.map(|started| started.identity))), ended);
+    process::launch(
+        Launch::shell(script),
+        move |result| drop(told.send(result.map(|started| started.identity))),
+        ended,
+    );
     started.await.expect("it is told").expect("it starts")
 }
 
